@@ -19,6 +19,11 @@ def is_aligned(pc: int) -> bool:
     return pc % INSTRUCTION_BYTES == 0
 
 
+def may_be_code(pc: int) -> bool:
+    """Return whether a jump can lead to an address: an odd one is of MIPS16 code."""
+    return is_aligned(pc) or pc % 2 == 1
+
+
 def whole_instructions(start: int, end: int) -> tuple[int, int]:
     """Return the part of [start, end) that whole instructions can be in."""
     return start + -start % INSTRUCTION_BYTES, end - end % INSTRUCTION_BYTES

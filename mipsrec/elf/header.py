@@ -13,7 +13,7 @@ from pathlib import Path
 
 from elftools.elf.constants import E_FLAGS, E_FLAGS_MASKS, P_FLAGS
 
-from ..architecture import ISAS, MICROMIPS, MODULES, R6, is_aligned
+from ..architecture import ISAS, MICROMIPS, MODULES, R6, may_be_code
 from ..errors import ElfError
 from ..files.input_file import TooLarge, Unfit, read_input
 from . import tables
@@ -190,7 +190,7 @@ def check_entry(
         return 0
     address = entry + bias
     holders = [segment for segment in segments if segment.vaddr <= address < segment.vaddr + segment.memsz]
-    if not holders or not (is_aligned(address) or address & 1):
+    if not holders or not may_be_code(address):
         raise ElfError(f"{path}: the entry point 0x{address:08x} is not in a loaded segment; link it again")
     if not any(segment.execute for segment in holders):
         warnings.append(f"the entry point 0x{address:08x} is in a segment that is not executable")

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from elftools.elf.constants import SHN_INDICES
 
-from ..architecture import MICROMIPS, MIPS16
+from ..architecture import MICROMIPS, MIPS16, Module
 from ..errors import one_line
 
 PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_GNU_EH_FRAME = 1, 2, 3, 0x6474E550
@@ -190,7 +190,7 @@ def read_symbols(raw: RawFile, table: Place, strings: Place, warnings: list[str]
     if table[1] > 16 * MAX_SYMBOLS:
         warnings.append(f"symbol table of {table[1] // 16} entries: only the first {MAX_SYMBOLS} were read")
     symbols, nameless, budget = [], 0, MAX_ALL_NAMES_BYTES
-    compressed: dict[str, list[str]] = {}
+    compressed: dict[Module, list[str]] = {}
     for name_offset, value, size, info, other, section in raw.records(_head(table), "IIIBBH"):
         kind = _TYPES.get(info & 15)
         if kind is None or section == SHN_INDICES.SHN_UNDEF or section >= SHN_INDICES.SHN_LORESERVE:
@@ -198,16 +198,16 @@ def read_symbols(raw: RawFile, table: Place, strings: Place, warnings: list[str]
         if other & _STO_COMPRESSED:
             code = MIPS16 if other & _STO_MIPS16 == _STO_MIPS16 else MICROMIPS
             found = _string(raw.content, strings, name_offset, MAX_NAME_BYTES) or f"0x{value:x}"
-            compressed.setdefault(code.name, []).append(found)
+            compressed.setdefault(code, []).append(found)
             continue
         name = _string(raw.content, strings, name_offset, MAX_NAME_BYTES) if budget > 0 else None
         nameless += name is None
         budget -= len(name or "")
         symbols.append(Symbol(name or "", value, size, kind, _BINDINGS.get(info >> 4, "LOCAL")))
-    for code_name, names in compressed.items():
+    for module, names in compressed.items():
         shown = ", ".join(names[:MAX_SHOWN_NAMES]) + (", ..." if len(names) > MAX_SHOWN_NAMES else "")
-        what = "which the interpreter runs" if code_name == MIPS16.name else "which is not supported"
-        warnings.append(f"{len(names)} symbols name {code_name} code, {what}: {shown}")
+        what = "which the interpreter runs" if module.runs else "which is not supported"
+        warnings.append(f"{len(names)} symbols name {module.name} code, {what}: {shown}")
     if nameless:
         warnings.append(f"{nameless} symbols have a name that cannot be read: they keep their addresses only")
     return symbols

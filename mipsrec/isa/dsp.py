@@ -16,7 +16,7 @@ from .row import RowTable
 BITS_OF_LANES = {4: 8, 2: 16}
 """How wide the numbers of a register are, by how many there are."""
 OVERFLOW_OF_SUMS, OVERFLOW_OF_PRODUCTS, OVERFLOW_OF_SHIFTS, OVERFLOW_OF_EXTRACTION = range(20, 24)
-CONDITIONS = 24
+SCOUNT, CARRY, EFI, CONDITIONS = 7, 13, 14, 24
 
 Unary = Callable[[Machine, V], V]
 
@@ -100,15 +100,26 @@ def exceeds_word(m: Machine, a64: V) -> V:
     return m.ne(m.upper(a64), m.ashr(m.low(a64), m.const(31)))
 
 
+def near_word(m: Machine, a64: V) -> V:
+    """Return the nearest word."""
+    return m.select(exceeds_word(m, a64), bound_of_sign(m, m.upper(a64)), m.low(a64))
+
+
 def saturated_word(m: Machine, a64: V, bit: int) -> V:
     """Return the nearest word, and note whether it is another number."""
-    over = exceeds_word(m, a64)
-    note(m, over, bit)
-    return m.select(over, bound_of_sign(m, m.upper(a64)), m.low(a64))
+    note(m, exceeds_word(m, a64), bit)
+    return near_word(m, a64)
+
+
+def combined(m: Machine, operation: str, a: V, b: V, count: int, signed: bool) -> V:
+    """Return the exact results of an operation on the numbers of two registers."""
+    bits = BITS_OF_LANES[count]
+    return m.lane_op(operation, m.lanes(a, bits, signed), m.lanes(b, bits, signed))
 
 
 SQUARE_OF_MINUS_ONE = 0x40000000
-"""The product of two fractions of 16 bits that are -1: the only one whose double is no word."""
+"""The product of two fractions of 16 bits that are -1: the only one whose double is no word. Of two
+fractions of 32 bits that are -1, it is the upper word of the product."""
 
 
 def fraction_product(m: Machine, a: V, b: V, bit: int) -> V:

@@ -7,17 +7,20 @@ from collections.abc import Callable
 
 from ..architecture import DSP, DSP2, Module
 from .dsp import (
+    EFI,
     OVERFLOW_OF_EXTRACTION,
+    SQUARE_OF_MINUS_ONE,
     Unary,
     add_row,
-    bound_of_sign,
     constant,
     exceeds_word,
     field,
     fraction_product,
     lane_products,
     lower_half,
+    near_word,
     note,
+    saturated_word,
     set_field,
     upper_half,
 )
@@ -129,9 +132,7 @@ def _near_word(term: Term, takes: bool) -> Term:
     def result(m: Machine, i: Instruction) -> V:
         found = term(m, i)
         exact = (m.sub64 if takes else m.add64)(m.hilo(i.ac), found)
-        over = exceeds_word(m, exact)
-        note(m, over, i.overflow)
-        return m.extended(m.select(over, bound_of_sign(m, m.upper(exact)), m.low(exact)), True)
+        return m.extended(saturated_word(m, exact, i.overflow), True)
 
     return result
 
@@ -141,7 +142,7 @@ def _saturated_words(takes: bool) -> Term:
 
     def result(m: Machine, i: Instruction) -> V:
         product = m.product(m.gpr(i.rs), m.gpr(i.rt), True)
-        over = m.eq(m.upper(product), m.const(0x40000000))
+        over = m.eq(m.upper(product), m.const(SQUARE_OF_MINUS_ONE))
         greatest = m.pack(m.const(0x7FFFFFFF), m.const(0xFFFFFFFF))
         term = m.select64(over, greatest, m.shl64(product, m.const(1)))
         old = m.hilo(i.ac)
@@ -178,19 +179,15 @@ def _extracted(rounds: bool, saturates: bool) -> Binary:
         exact = m.ashr64(value, amount)
         half = m.and_(m.low(m.lshr64(m.shl64(value, m.const(1)), amount)), m.const(1))
         rounded = m.add64(exact, m.extended(half, False))
-        over = exceeds_word(m, rounded)
-        note(m, exceeds_word(m, exact), OVERFLOW_OF_EXTRACTION)
-        note(m, over, OVERFLOW_OF_EXTRACTION)
-        near = m.low(rounded if rounds else exact)
-        return m.select(over, bound_of_sign(m, m.upper(rounded)), near) if saturates else near
+        for number in (exact, rounded):
+            note(m, exceeds_word(m, number), OVERFLOW_OF_EXTRACTION)
+        return near_word(m, rounded) if saturates else m.low(rounded if rounds else exact)
 
     return result
 
 
 def _extracted_half(m: Machine, value: V, amount: V) -> V:
-    exact = m.ashr64(value, amount)
-    low = m.low(exact)
-    word = m.select(exceeds_word(m, exact), bound_of_sign(m, m.upper(exact)), low)
+    word = near_word(m, m.ashr64(value, amount))
     near = m.select(m.slt(word, m.const(-0x8000)), m.const(-0x8000), word)
     near = m.select(m.slt(m.const(0x7FFF), near), m.const(0x7FFF), near)
     note(m, m.ne(near, word), OVERFLOW_OF_EXTRACTION)  # a word that is a bound is no half either
@@ -218,7 +215,7 @@ def _bits_at_pos(advances: bool) -> Binary:
         first = m.sub(field(m, 0, 6), size)
         fails = m.slt(first, m.const(0))
         bits = m.and_(m.low(m.lshr64(value, first)), m.lshr(m.const(0xFFFFFFFF), m.sub(m.const(31), size)))
-        set_field(m, 14, 1, m.zext1(fails))
+        set_field(m, EFI, 1, m.zext1(fails))
         if advances:
             behind = m.and_(m.sub(first, m.const(1)), m.const(63))
             set_field(m, 0, 6, m.select(fails, field(m, 0, 6), behind))

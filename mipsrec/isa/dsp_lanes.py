@@ -5,14 +5,17 @@ from __future__ import annotations
 from ..architecture import DSP, DSP2, Module
 from .dsp import (
     BITS_OF_LANES,
+    CARRY,
     CONDITIONS,
     OVERFLOW_OF_PRODUCTS,
     OVERFLOW_OF_SHIFTS,
     OVERFLOW_OF_SUMS,
+    SQUARE_OF_MINUS_ONE,
     Unary,
     add_row,
     all_lanes,
     bound_of_sign,
+    combined,
     constant,
     exceeds_word,
     field,
@@ -35,13 +38,8 @@ TABLE = RowTable()
 # ---- sums and differences ----
 
 
-def _sum(operation: str, count: int, signed: bool, saturates: bool) -> Binary:
-    def result(m: Machine, a: V, b: V) -> V:
-        bits = BITS_OF_LANES[count]
-        exact = m.lane_op(operation, m.lanes(a, bits, signed), m.lanes(b, bits, signed))
-        return noted(m, exact, count, signed, saturates, OVERFLOW_OF_SUMS)
-
-    return result
+def _noted(operation: str, count: int, signed: bool, saturates: bool, bit: int) -> Binary:
+    return lambda m, a, b: noted(m, combined(m, operation, a, b, count, signed), count, signed, saturates, bit)
 
 
 for _op, _name, _operation, _count, _signed, _saturates, _module in (
@@ -52,29 +50,28 @@ for _op, _name, _operation, _count, _signed, _saturates, _module in (
     ("01100", "addu_s.ph", "add", 2, False, True, DSP2), ("01101", "subu_s.ph", "sub", 2, False, True, DSP2),
     ("01110", "addq_s.ph", "add", 2, True, True, DSP), ("01111", "subq_s.ph", "sub", 2, True, True, DSP),
 ):  # fmt: skip
-    three(TABLE, _name, _op, "010000", _sum(_operation, _count, _signed, _saturates), _module)
+    three(TABLE, _name, _op, "010000", _noted(_operation, _count, _signed, _saturates, OVERFLOW_OF_SUMS), _module)
 
 
-def _add_saturated(m: Machine, a: V, b: V) -> V:
-    over = m.add_overflows(a, b)
-    note(m, over, OVERFLOW_OF_SUMS)
-    return m.select(over, bound_of_sign(m, a), m.add(a, b))
+def _saturated(adds: bool) -> Binary:
+    """Of two words: where their sum or difference is none, its sign is that of the first."""
 
+    def result(m: Machine, a: V, b: V) -> V:
+        over = m.add_overflows(a, b) if adds else m.sub_overflows(a, b)
+        note(m, over, OVERFLOW_OF_SUMS)
+        return m.select(over, bound_of_sign(m, a), m.add(a, b) if adds else m.sub(a, b))
 
-def _subtract_saturated(m: Machine, a: V, b: V) -> V:
-    over = m.sub_overflows(a, b)
-    note(m, over, OVERFLOW_OF_SUMS)
-    return m.select(over, bound_of_sign(m, a), m.sub(a, b))
+    return result
 
 
 def _add_setting_carry(m: Machine, a: V, b: V) -> V:
     value = m.add(a, b)
-    set_field(m, 13, 1, m.zext1(m.ult(value, a)))
+    set_field(m, CARRY, 1, m.zext1(m.ult(value, a)))
     return value
 
 
 def _add_with_carry(m: Machine, a: V, b: V) -> V:
-    carry = field(m, 13, 1)
+    carry = field(m, CARRY, 1)
     exact = m.add64(m.add64(m.extended(a, True), m.extended(b, True)), m.extended(carry, False))
     note(m, exceeds_word(m, exact), OVERFLOW_OF_SUMS)
     return m.low(exact)
@@ -90,8 +87,8 @@ def _sum_of_bytes(m: Machine, a: V) -> V:
     return m.add(m.add(m.lane(lanes, 0), m.lane(lanes, 1)), m.add(m.lane(lanes, 2), m.lane(lanes, 3)))
 
 
-three(TABLE, "addq_s.w", "10110", "010000", _add_saturated)
-three(TABLE, "subq_s.w", "10111", "010000", _subtract_saturated)
+three(TABLE, "addq_s.w", "10110", "010000", _saturated(adds=True))
+three(TABLE, "subq_s.w", "10111", "010000", _saturated(adds=False))
 three(TABLE, "addsc", "10000", "010000", _add_setting_carry)
 three(TABLE, "addwc", "10001", "010000", _add_with_carry)
 three(TABLE, "modsub", "10010", "010000", _step_around)
@@ -103,8 +100,7 @@ add_row(
 
 def _half_sum(operation: str, count: int, signed: bool, rounds: bool) -> Binary:
     def result(m: Machine, a: V, b: V) -> V:
-        bits = BITS_OF_LANES[count]
-        exact = m.lane_op(operation, m.lanes(a, bits, signed), m.lanes(b, bits, signed))
+        exact = combined(m, operation, a, b, count, signed)
         if rounds:
             exact = m.lane_op("add", exact, all_lanes(m, 1, count))
         return m.packed(m.lane_op("ashr", exact, all_lanes(m, 1, count)))
@@ -162,20 +158,12 @@ def _upper_fractions(rounds: bool) -> Binary:
 def _upper_fraction_of_words(rounds: bool) -> Binary:
     def result(m: Machine, a: V, b: V) -> V:
         product = m.product(a, b, True)
-        over = m.eq(m.upper(product), m.const(0x40000000))  # both are -1: no other product is as great
+        over = m.eq(m.upper(product), m.const(SQUARE_OF_MINUS_ONE))  # both are -1
         note(m, over, OVERFLOW_OF_PRODUCTS)
         twice = m.shl64(product, m.const(1))
         if rounds:
             twice = m.add64(twice, m.extended(m.const(0x80000000), False))
         return m.select(over, m.const(0x7FFFFFFF), m.upper(twice))
-
-    return result
-
-
-def _product_of_halves(saturates: bool) -> Binary:
-    def result(m: Machine, a: V, b: V) -> V:
-        exact = m.lane_op("mul", m.lanes(a, 16, True), m.lanes(b, 16, True))
-        return noted(m, exact, 2, True, saturates, OVERFLOW_OF_PRODUCTS)
 
     return result
 
@@ -186,8 +174,8 @@ three(TABLE, "muleq_s.w.phl", "11100", "010000", _fractions(upper_half))
 three(TABLE, "muleq_s.w.phr", "11101", "010000", _fractions(lower_half))
 three(TABLE, "mulq_s.ph", "11110", "010000", _upper_fractions(rounds=False), DSP2)
 three(TABLE, "mulq_rs.ph", "11111", "010000", _upper_fractions(rounds=True))
-three(TABLE, "mul.ph", "01100", "011000", _product_of_halves(saturates=False), DSP2)
-three(TABLE, "mul_s.ph", "01110", "011000", _product_of_halves(saturates=True), DSP2)
+three(TABLE, "mul.ph", "01100", "011000", _noted("mul", 2, True, False, OVERFLOW_OF_PRODUCTS), DSP2)
+three(TABLE, "mul_s.ph", "01110", "011000", _noted("mul", 2, True, True, OVERFLOW_OF_PRODUCTS), DSP2)
 three(TABLE, "mulq_s.w", "10110", "011000", _upper_fraction_of_words(rounds=False), DSP2)
 three(TABLE, "mulq_rs.w", "10111", "011000", _upper_fraction_of_words(rounds=True), DSP2)
 

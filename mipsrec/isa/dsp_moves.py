@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 from ..architecture import DSP, DSP2
-from .dsp import OVERFLOW_OF_SHIFTS, Unary, add_row, all_lanes, any_flag, clamped, constant, field, note, three, two
+from .dsp import (
+    OVERFLOW_OF_SHIFTS,
+    SCOUNT,
+    Unary,
+    add_row,
+    all_lanes,
+    any_flag,
+    clamped,
+    constant,
+    field,
+    note,
+    three,
+    two,
+)
 from .dsp_lanes import rounded_word
 from .meaning import Binary, Machine, Result, V
 from .row import Flow, Instruction, RowTable
@@ -132,7 +145,7 @@ _of_rt("balign", "rs:5 rt:5 000 bp:2", "10000", "110001", _align)
 
 def _insert_variable(m: Machine, i: Instruction) -> None:
     """Insert bits at DSPControl's pos, as many as its scount; beyond bit 31 is unpredictable (manual): nothing then."""
-    first, count = field(m, 0, 5), field(m, 7, 6)
+    first, count = field(m, 0, 5), field(m, SCOUNT, 6)
     ones = m.low(m.sub64(m.shl64(m.extended(m.const(1), False), count), m.extended(m.const(1), False)))
     fits = m.ult(m.add(first, count), m.const(33))
     mask = m.select(fits, m.shl(ones, first), m.const(0))

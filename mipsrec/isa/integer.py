@@ -116,42 +116,36 @@ _moves("movt rd, rs, cc", "cc:3 01 rd:5 00000 000001", lambda m, i: m.fcc(i.cc))
 
 
 
-_OfAccumulator = Callable[[Machine, Instruction, int], None]
+_OfAccumulator = Callable[[int, Machine, Instruction], None]
 
 
-def _of_accumulators(
-    assembly: str, before: str, after: str, meaning: _OfAccumulator, module: Module = MIPS1
-) -> None:
+def _of_accumulators(assembly: str, before: str, after: str, meaning: _OfAccumulator, module: Module = MIPS1) -> None:
     """Add the row of HI and LO, and those of the DSP module's other accumulators, which two bits name."""
     name, _, operands = assembly.partition(" ")
-    _row(f"{name} {operands}", f"{before}00{after}", partial(_with, meaning, 0), module=module)
+    _row(f"{name} {operands}", f"{before}00{after}", partial(meaning, 0), module=module)
     for number in (1, 2, 3):
         names = f"{operands}, ac{number}" if name[:2] in ("mf", "mt") else f"ac{number}, {operands}"
-        _row(f"{name} {names}", f"{before}{number:02b}{after}", partial(_with, meaning, number), module=DSP)
-
-
-def _with(meaning: _OfAccumulator, number: int, m: Machine, i: Instruction) -> None:
-    meaning(m, i, number)
+        _row(f"{name} {names}", f"{before}{number:02b}{after}", partial(meaning, number), module=DSP)
 
 
 _of_accumulators(
-    "mfhi rd", "000000 000", " 00000 rd:5 00000 010000", lambda m, i, n: m.set_gpr(i.rd, m.upper(m.hilo(n)))
+    "mfhi rd", "000000 000", " 00000 rd:5 00000 010000", lambda n, m, i: m.set_gpr(i.rd, m.upper(m.hilo(n)))
 )
-_of_accumulators("mflo rd", "000000 000", " 00000 rd:5 00000 010010", lambda m, i, n: m.set_gpr(i.rd, m.low(m.hilo(n))))
+_of_accumulators("mflo rd", "000000 000", " 00000 rd:5 00000 010010", lambda n, m, i: m.set_gpr(i.rd, m.low(m.hilo(n))))
 _of_accumulators(
     "mthi rs", "000000 rs:5 00000 000", " 00000 010001",
-    lambda m, i, n: m.set_hilo(n, m.pack(m.gpr(i.rs), m.low(m.hilo(n)))),
+    lambda n, m, i: m.set_hilo(n, m.pack(m.gpr(i.rs), m.low(m.hilo(n)))),
 )  # fmt: skip
 _of_accumulators(
     "mtlo rs", "000000 rs:5 00000 000", " 00000 010011",
-    lambda m, i, n: m.set_hilo(n, m.pack(m.upper(m.hilo(n)), m.gpr(i.rs))),
+    lambda n, m, i: m.set_hilo(n, m.pack(m.upper(m.hilo(n)), m.gpr(i.rs))),
 )  # fmt: skip
 
 
 def _multiply(name: str, opcode: str, funct: str, operation: Callable[[Machine, int, V, V], V], module: Module) -> None:
     _of_accumulators(
         f"{name} rs, rt", f"{opcode} rs:5 rt:5 000", f" 00000 {funct}",
-        lambda m, i, n: m.set_hilo(n, operation(m, n, m.gpr(i.rs), m.gpr(i.rt))), module,
+        lambda n, m, i: m.set_hilo(n, operation(m, n, m.gpr(i.rs), m.gpr(i.rt))), module,
     )  # fmt: skip
 
 

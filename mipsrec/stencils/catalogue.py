@@ -52,9 +52,7 @@ _FLOAT_MOVES = frozenset("lwc1 ldc1 swc1 sdc1 mfc1 mtc1 mfhc1 mthc1".split())
 SPILLED = frozenset(("sc",))
 """Rows whose stencils store all pinned registers before they may fault: they need some of the host's registers."""
 
-OPAQUE = frozenset("ins lwl lwr swl swr ll sc".split()) | {row.name for row in ROWS if row.module in (DSP, DSP2)}
-"""Rows whose constants the compiler must not know: of a mask it would make another one, and take the lowest bits of an
-address apart."""
+_OPAQUE = frozenset("ins lwl lwr swl swr ll sc".split())
 
 
 @dataclass(frozen=True)
@@ -82,6 +80,14 @@ class Entry:
     choices: tuple[Choice, ...] = ()
     accesses: bool = False
     fixed: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether the compiler must not know constants, or load a part of a register: of a mask it would make another
+        one, and take the lowest bits of an address apart. So it is with the DSP module's rows that compute."""
+        if self.name in _OPAQUE:
+            return True
+        return self.row is not None and self.row.module in (DSP, DSP2) and effects(self.row).access is None
 
     def combinations(self) -> Iterator[tuple[int, ...]]:
         """Yield the classes of all operands for each stencil, the last one changing fastest."""

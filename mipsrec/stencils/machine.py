@@ -27,7 +27,7 @@ from .registers import Operand, StencilRegisters, hidden
 class SampleConstants:
     """Implements emit.constants.Constants: from the samples of an instruction the compiler shall conclude nothing.
 
-    `opaque`: it never knows operands (catalogue.OPAQUE).
+    `opaque`: it never knows operands (catalogue.Entry.is_opaque).
     """
 
     def __init__(self, writer: Writer, opaque: bool) -> None:

@@ -23,7 +23,7 @@ from ..target import this_target
 from ..target.cpu import least_cpu
 from ..target.machine_code import Unfit
 from .assembly import Assembled, assemble, loses_pins
-from .catalogue import OPAQUE, SPILLED, Entry, entries
+from .catalogue import SPILLED, Entry, entries
 from .convention import SIGNATURE, TYPE
 from .exits import Unsupported
 from .expressions import Expression, explain
@@ -114,7 +114,7 @@ def _write(
     used, expressions = [], []
     for sample in SAMPLES:
         try:
-            function = stencil_function(entry, classes, big_endian, window, sample, entry.name in OPAQUE)
+            function = stencil_function(entry, classes, big_endian, window, sample, entry.is_opaque)
         except Unsupported:
             return None
         used.append(names.setdefault(function.body, f"f{len(names)}"))

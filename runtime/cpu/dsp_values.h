@@ -53,12 +53,7 @@ static inline int64_t mr_dsp_fraction(struct mr_state *s, int64_t a, int64_t b, 
     return near;
 }
 
-/* value / 2^count, and that rounded to the nearest number, halves up. */
-static inline int64_t mr_dsp_shifted(int64_t value, unsigned count)
-{
-    return value >> count;
-}
-
+/* value / 2^count, rounded to the nearest number, halves up. */
 static inline int64_t mr_dsp_rounded(int64_t value, unsigned count)
 {
     return count ? ((value >> (count - 1)) + 1) >> 1 : value;

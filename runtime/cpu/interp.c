@@ -193,7 +193,7 @@ mr_operation *const mr_operations[128] = {
 
 uint32_t mr_aligned(struct mr_state *s, uint32_t pc)
 {
-    while (!mr_is_aligned(pc) && !mr_is_mips16(pc)) {
+    while (!mr_may_be_code(pc)) {
         s->pc = pc;
         pc = mr_exception(s, pc, MR_ADDRESS, 0);
     }

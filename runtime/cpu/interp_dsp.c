@@ -16,7 +16,7 @@ static int64_t half_difference(int64_t a, int64_t b) { return (a - b) >> 1; }
 static int64_t rounded_half_sum(int64_t a, int64_t b) { return (a + b + 1) >> 1; }
 static int64_t rounded_half_difference(int64_t a, int64_t b) { return (a - b + 1) >> 1; }
 static int64_t left(int64_t a, int64_t count) { return a * (INT64_C(1) << count); }
-static int64_t right(int64_t a, int64_t count) { return mr_dsp_shifted(a, (unsigned)count); }
+static int64_t right(int64_t a, int64_t count) { return a >> count; }
 static int64_t rounded_right(int64_t a, int64_t count) { return mr_dsp_rounded(a, (unsigned)count); }
 static int64_t absolute(int64_t a, int64_t unused) { return (void)unused, a < 0 ? -a : a; }
 

@@ -108,7 +108,7 @@ uint32_t op_dsp_dot(struct mr_state *s, uint32_t word, uint32_t next)
 
 static uint32_t extracted(struct mr_state *s, int64_t value, unsigned count, bool rounds, bool saturates)
 {
-    int64_t exact = mr_dsp_shifted(value, count), rounded = mr_dsp_rounded(value, count);
+    int64_t exact = value >> count, rounded = mr_dsp_rounded(value, count);
     bool over = rounded != (int32_t)rounded;
     mr_dsp_note(s, over || exact != (int32_t)exact, MR_DSP_EXTRACTION);
     if (over && saturates)
@@ -118,7 +118,7 @@ static uint32_t extracted(struct mr_state *s, int64_t value, unsigned count, boo
 
 static uint32_t extracted_half(struct mr_state *s, int64_t value, unsigned count)
 {
-    int64_t exact = mr_dsp_shifted(value, count), near = mr_dsp_near(exact, 16, true);
+    int64_t exact = value >> count, near = mr_dsp_near(exact, 16, true);
     mr_dsp_note(s, exact != near, MR_DSP_EXTRACTION);
     return (uint32_t)near;
 }

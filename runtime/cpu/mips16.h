@@ -2,6 +2,7 @@
 #ifndef MR_MIPS16_H
 #define MR_MIPS16_H
 
+#include "base/instructions.h"
 #include "mr_state.h"
 
 #include <stdbool.h>
@@ -13,6 +14,12 @@
 static inline bool mr_is_mips16(uint32_t pc)
 {
     return (pc & 1) != 0;
+}
+
+/* Whether an instruction of either kind can be at an address. */
+static inline bool mr_may_be_code(uint32_t pc)
+{
+    return mr_is_aligned(pc) || mr_is_mips16(pc);
 }
 
 /* What an instruction does besides, or in place of, what `word` does. */

@@ -195,9 +195,7 @@ static struct access next_access(const struct mr_state *s)
 {
     bool is_mips16 = mr_is_mips16(s->pc);
     uint32_t word = is_mips16 ? mr_code_word(s->pc) : mr_peek32(s->pc);
-    if (is_mips16)
-        return access_of(s, word, GPR(s, rs(word)));
-    if (!mr_has_delay_slot(word))
+    if (is_mips16 || !mr_has_delay_slot(word))
         return access_of(s, word, GPR(s, rs(word)));
     if (annuls(s, word))
         return (struct access){0, 0, false};

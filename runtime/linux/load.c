@@ -296,7 +296,7 @@ static uint32_t checked_entry(const struct file *file, uint32_t bias)
     bool found = false;
     for (const Elf32_Phdr *segment = file->segments; segment < file->segments + file->count; segment++)
         found |= segment->p_type == PT_LOAD && entry >= segment->p_vaddr && entry - segment->p_vaddr < segment->p_memsz;
-    if (!found || !(mr_is_aligned(entry) || mr_is_mips16(entry)))
+    if (!found || !mr_may_be_code(entry))
         mr_fail("%s: the entry point 0x%08x is not in a loaded segment; link it again", file->path, entry + bias);
     return entry + bias;
 }

@@ -94,7 +94,7 @@ uint32_t mr_call(struct mr_state *s, uint32_t target)
     if (target == restart.stop_pc) /* a function that mipsrec call runs returns by another register than ra */
         return target;
     uint32_t stop_pc = GPR(s, MR_REG_RA), stop_sp = GPR(s, MR_REG_SP);
-    if (((uint64_t)stop_sp << 32 | stop_pc) == mr_host_thread.stop && (mr_is_aligned(target) || mr_is_mips16(target)))
+    if (((uint64_t)stop_sp << 32 | stop_pc) == mr_host_thread.stop && mr_may_be_code(target))
         return target;
     if (stack_is_low() || frames_are_aside())
         return mr_leave_lifted(s, target);

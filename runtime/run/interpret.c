@@ -22,7 +22,7 @@ static _Thread_local uint32_t arrivals;
 
 static inline uint32_t aligned(struct mr_state *s, uint32_t pc)
 {
-    return mr_is_aligned(pc) || mr_is_mips16(pc) ? pc : mr_aligned(s, pc);
+    return mr_may_be_code(pc) ? pc : mr_aligned(s, pc);
 }
 
 /* Whether a signal may wait, or code is only told to leave (code_users.c), or a sample wants a step of growth/hot.c. */
@@ -87,14 +87,23 @@ static bool run_mips16(struct mr_state *s, uint32_t *pc, uint32_t stop_pc, uint3
     return false;
 }
 
+/* Runs code that the loop below does not interpret, as long as one kind leads to the other. Returns true where that is to
+ * leave. */
+static inline bool run_other_code(struct mr_state *s, uint32_t *pc, uint32_t stop_pc, uint32_t stop_sp)
+{
+    do {
+        if (run_mips16(s, pc, stop_pc, stop_sp) || (mr_baseline_on && run_translated(s, pc, stop_pc, stop_sp)))
+            return true;
+    } while (mr_is_mips16(*pc));
+    return false;
+}
+
 static uint32_t interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
 {
     mr_fpu_set_modes(s);
     pc = mr_aligned(s, pc);
-    do {
-        if (run_mips16(s, &pc, stop_pc, stop_sp) || run_translated(s, &pc, stop_pc, stop_sp))
-            return pc;
-    } while (mr_is_mips16(pc));
+    if (run_other_code(s, &pc, stop_pc, stop_sp))
+        return pc;
     for (;;) {
         uint32_t jump_pc = pc, next = run_to_jump(s, &jump_pc, stop_pc);
         uint64_t instructions = mr_instruction_index(jump_pc - pc) + 2; /* all since the last jump, and the delay slot */
@@ -104,11 +113,8 @@ static uint32_t interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uin
         pc = aligned(s, next);
         if (is_called(s)) /* else a loop that waits for a handler's work would never end */
             pc = aligned(s, mr_signals_take(s, pc));
-        do {
-            if (leaves(s, pc, stop_pc, stop_sp) || run_mips16(s, &pc, stop_pc, stop_sp) ||
-                (mr_baseline_on && run_translated(s, &pc, stop_pc, stop_sp)))
-                return pc;
-        } while (mr_is_mips16(pc));
+        if (leaves(s, pc, stop_pc, stop_sp) || run_other_code(s, &pc, stop_pc, stop_sp))
+            return pc;
     }
 }
 

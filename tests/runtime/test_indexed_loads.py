@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from mipsrec import pipeline
-from tests.support.compiled import ORDERS, OUT, QEMU, compile_guest, library_at
+from tests.support.compiled import ORDERS, OUT, QEMU, compile_guest, library_at, printed_alone
 from tests.support.tiers import BASELINE, INTERPRETED
 from tests.support.tools import need
 
@@ -68,17 +67,11 @@ int main(void)
 """
 
 
-def output(*command: str | Path) -> str:
-    result = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    assert (result.returncode, result.stderr) == (0, ""), result
-    return result.stdout
-
-
 @pytest.mark.parametrize("order", ORDERS)
 def test_every_tier_loads_what_qemu_loads(host: Path, tmp_path: Path, order: str) -> None:
     guest = compile_guest(tmp_path, order, SOURCE, *OUT)
-    expected = output(need(QEMU[order], "qemu-user"), "-cpu", "34Kf", guest)
+    expected = printed_alone(need(QEMU[order], "qemu-user"), "-cpu", "34Kf", guest)
     for tier in (INTERPRETED, *BASELINE.values()):
-        assert output(host, *tier, guest) == expected
+        assert printed_alone(host, *tier, guest) == expected
     library = library_at(pipeline.open_guest(guest), tmp_path, 2, "main", "l[whb]*x", "in_slot")
-    assert output(host, "--library", library, guest) == expected
+    assert printed_alone(host, "--library", library, guest) == expected

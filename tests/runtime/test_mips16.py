@@ -9,7 +9,7 @@ import pytest
 
 from mipsrec import pipeline
 from tests.support.commandline import mipsrec
-from tests.support.compiled import ORDERS, QEMU, compile_guest, library_at
+from tests.support.compiled import ORDERS, QEMU, compile_guest, library_at, printed_alone
 from tests.support.paths import GUESTS
 from tests.support.tiers import AUTO, BASELINE, INTERPRETED
 from tests.support.tools import need
@@ -17,22 +17,16 @@ from tests.support.tools import need
 SOURCE = GUESTS / "mips16.c"
 
 
-def output(*command: str | Path) -> str:
-    result = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    assert (result.returncode, result.stderr) == (9, ""), result
-    return result.stdout
-
-
 @pytest.mark.parametrize("order", ORDERS)
 def test_both_kinds_of_code(host: Path, tmp_path: Path, order: str) -> None:
     guest = compile_guest(tmp_path, order, SOURCE.read_text(), "-static")
-    expected = output(need(QEMU[order], "qemu-user"), guest)
+    expected = printed_alone(need(QEMU[order], "qemu-user"), guest, status=9)
     assert len(expected.splitlines()) == 4
     for tier in (INTERPRETED, *BASELINE.values()):
-        assert output(host, *tier, guest) == expected
+        assert printed_alone(host, *tier, guest, status=9) == expected
     library = library_at(pipeline.open_guest(guest), tmp_path, 1, "long_*", "on_fault", "printf", "__vfprintf_internal")
-    assert output(host, "--library", library, guest) == expected
-    assert output(host, *AUTO["auto at random"], "--library", library, guest) == expected
+    assert printed_alone(host, "--library", library, guest, status=9) == expected
+    assert printed_alone(host, *AUTO["auto at random"], "--library", library, guest, status=9) == expected
     assert "MIPS16 code, which the interpreter runs" in mipsrec("info", guest).stdout
 
 

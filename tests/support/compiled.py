@@ -67,6 +67,13 @@ def printed(*command: str | Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, timeout=600, check=True).stdout
 
 
+def printed_alone(*command: str | Path, status: int = 0) -> str:
+    """Return what a command prints that ends with a status, and says nothing on standard error."""
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert (result.returncode, result.stderr) == (status, ""), result
+    return result.stdout
+
+
 def binutils(byte_order: str, tool: str, *arguments: str | Path) -> str:
     """Return the output of a tool of binutils."""
     triple = ORDERS[byte_order]
