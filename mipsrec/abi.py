@@ -59,8 +59,11 @@ class Function:
 
     def llvm_declaration(self) -> str:
         """Return the declaration for LLVM, without attributes."""
-        types = ("ptr" if kind in _POINTERS else kind for kind, _ in (("state", "s"), *self.parameters))
-        return f"declare {self.result} @{self.name}({', '.join(types)})"
+        return f"declare {self.result} @{self.name}({', '.join(type_ for type_, _ in self.llvm_parameters())})"
+
+    def llvm_parameters(self) -> list[tuple[str, str]]:
+        """Return the types and names of all parameters, for LLVM."""
+        return [("ptr" if kind in _POINTERS else kind, name) for kind, name in (("state", "s"), *self.parameters)]
 
     def c_prototype(self) -> str:
         parameters = ", ".join(c_variable(_C_TYPES[kind], name) for kind, name in (("state", "s"), *self.parameters))
@@ -121,9 +124,14 @@ there."""
 _BY_NAME = {function.name: function for function in FUNCTIONS}
 
 
+def host_function(name: str) -> Function:
+    """Return one of FUNCTIONS."""
+    return _BY_NAME[name]
+
+
 def llvm_declaration(name: str) -> str:
     """Return how LLVM is told of a function of the host, without attributes."""
-    return _BY_NAME[name].llvm_declaration()
+    return host_function(name).llvm_declaration()
 
 
 # ---- the table in a library ----

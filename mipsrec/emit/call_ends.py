@@ -8,6 +8,7 @@ from ..lift.ir import BlockPlan
 from ..lift.nodes import Call, Edge, Syscall
 from ..state import RA, SP
 from .calls import Returned
+from .doors import door
 from .edges import EdgeWriter
 from .emission import Emission
 from .instructions import InstructionWriter
@@ -95,5 +96,5 @@ class CallEnds:
         self._instructions.terminator(block)
         self._machine.registers.flush(end.stores)
         at = text(self._writer.cold_pc(block.terminator_pc))
-        pc = self._writer.value(f"call i32 @mr_syscall(ptr %s, i32 {at}){self._writer.debug}")
+        pc = self._writer.value(f"call {door('mr_syscall')}(ptr %s, i32 {at}){self._writer.debug}")
         self._after_sync(end.after, end.loads, 0, Returned(pc, {}), self._writer.fresh_label())

@@ -1,12 +1,13 @@
 """The calling convention of lifted functions, in one place so that another can take its stead.
 
-    { i32 pc, v0, v1, -, a0, a1, a2, a3, -, -, - } f(ptr state + 128, i32 sp, ra, t9, a0, a1, a2, a3, i32 pc)
+    { i32 pc, ra, v0, a0, a1, a2, a3, sp, s0, s1, v1, float s2, ... s7, fp }
+      f(ptr state + 128, i32 t9, ra, a0, a1, a2, a3, sp, s0, s1, float s2, ... s7, fp, i32 pc)
 
-a0 to a3 are *carried*: callers and callees hand each other their values in host registers alone, the same ones both
-ways. So do v0 and v1 at returns. The function that has them stores them where other code may look. Every other register
-is in the state at each call and return, as the guest has it. sp, ra and t9 come in host registers besides, so that code
-does not wait for a load of what has just been stored. A direct call passes poison for sp, ra and t9 that the callee
-takes from no parameter (`argument_registers`); every other call passes all.
+Most parameters are *carried*: callers and callees hand each other their values in host registers alone, the same ones
+both ways. So do v0 and v1 at returns. The function that has them stores them where other code may look. Every other
+register is in the state at each call and return, as the guest has it. t9 comes in a host register besides, so that code
+does not wait for a load of what has just been stored. A direct call passes poison for t9 where the callee takes it from
+no parameter (`argument_registers`); every other call passes all.
 
 The first value returned is the guest pc that the function returns to. The caller compares it with the pc it expects;
 on a mismatch the host finds the code for that pc. So longjmp, exceptions and context switches need no special care.
@@ -42,7 +43,7 @@ from ..lift.options import LiftOptions
 from ..state import OFFSETS, SLOT_BYTES
 from ..target import this_target
 from .types import PASSED
-from .writer import ALL_KEPT, DELTA, LIKELY, STATE_TAG, TABLE_TAG, Value, Writer, location, text
+from .writer import DELTA, LIKELY, STATE_TAG, TABLE_TAG, Value, Writer, location, text
 
 _HOST = this_target().lifted
 RESULT = "%results"
@@ -186,19 +187,11 @@ define hidden {_TYPE} @call_computed({_PARAMETERS}) {LIFTED_ATTRIBUTES} {{
   %result = musttail call {_TYPE} %callee({_PARAMETERS})
   ret {RESULT} %result
 }}
-
-{llvm_declaration("mr_poll")}
-
-define hidden preserve_allcc i32 @poll(ptr %s, i32 %pc) nounwind {ALL_KEPT} {{
-  %to = call i32 @mr_poll(ptr %s, i32 %pc)
-  ret i32 %to
-}}
 """
-"""What a library has once: `@call_host`, a lifted function that goes to a pc that is not lifted; `mr_enter`, which
-calls a lifted function from C at the state's pc: `uint32_t mr_enter(struct mr_state *, mr_function)`; `@call_computed`,
-a lifted function that goes to the pc that it is passed, for calls whose target was guessed wrongly; `@run_nested`, a
-lifted function that lets the host go on at a pc until sp is back where its parameter says; and `@poll`, which leaves
-all host registers to the loop that asks for signals."""
+"""What a library has once, besides doors.py: `@call_host`, a lifted function that goes to a pc that is not lifted;
+`mr_enter`, which calls a lifted function from C at the state's pc: `uint32_t mr_enter(struct mr_state *, mr_function)`;
+`@call_computed`, a lifted function that goes to the pc that it is passed, for calls whose target was guessed wrongly;
+and `@run_nested`, a lifted function that lets the host go on at a pc until sp is back where its parameter says."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from ..abi import CAUSES, STAY
 from ..architecture import INSTRUCTION_BYTES
 from ..lift.units import Units
 from .current import Current
+from .doors import door
 from .integers import Integers
 from .nans import NanGuards
 from .register_file import RegisterFile
@@ -50,7 +51,7 @@ class Control:
         arguments = (
             f"i32 {text(self._writer.cold_pc(self._current.pc))}, i32 {CAUSES[cause]}, i32 {text(self._current.word)}"
         )
-        return self._writer.value(f"call i32 @mr_exception(ptr %s, {arguments}){self._writer.debug}")
+        return self._writer.value(f"call {door('mr_exception')}(ptr %s, {arguments}){self._writer.debug}")
 
     def leave(self, pc: Value, results: Mapping[int, Value] | None = None) -> None:
         """End the block: control goes on at a pc that is not known here, as `way_out` has it."""
@@ -71,7 +72,7 @@ class Control:
         self.leave(self._exception(cause))
 
     def read_hardware(self, number: int) -> str:
-        return self._writer.value(f"call i32 @mr_rdhwr(ptr %s, i32 {number}){self._writer.debug}")
+        return self._writer.value(f"call {door('mr_rdhwr')}(ptr %s, i32 {number}){self._writer.debug}")
 
     def _show_condition_codes(self) -> None:
         """Store them into the state: all views of FCSR but FEXR and FENR have them."""
@@ -82,7 +83,7 @@ class Control:
     def read_control(self, number: int) -> str:
         self._show_condition_codes()
         self._guards.show_last()
-        return self._writer.value(f"call i32 @mr_cfc1(ptr %s, i32 {number}){self._writer.debug}")
+        return self._writer.value(f"call {door('mr_cfc1')}(ptr %s, i32 {number}){self._writer.debug}")
 
     def write_control(self, number: int, value: Value) -> None:
         writer, current = self._writer, self._current
@@ -95,7 +96,7 @@ class Control:
         next_pc = current.pc if current.in_slot else current.pc + INSTRUCTION_BYTES
         places = f"i32 {text(writer.cold_pc(current.pc))}, i32 {text(writer.cold_pc(next_pc))}"
         arguments = f"ptr %s, i32 {number}, i32 {text(value)}, {places}"
-        pc = writer.value(f"call i32 @mr_ctc1_lifted({arguments}){writer.debug}")
+        pc = writer.value(f"call {door('mr_ctc1_lifted')}({arguments}){writer.debug}")
         flag = writer.value(f"icmp ne i32 {pc}, {STAY}")
         leave, go_on = writer.fresh_label(), writer.fresh_label()
         writer.void(f"br i1 {flag}, label %{leave}, label %{go_on}, {UNLIKELY}")
@@ -109,4 +110,4 @@ class Control:
 
     def sync_code(self, base: Value, displacement: int) -> None:
         address = text(self._integers.add(base, displacement & 0xFFFFFFFF))
-        self._writer.void(f"call void @mr_synci(ptr %s, i32 {address}){self._writer.debug}")
+        self._writer.void(f"call {door('mr_synci')}(ptr %s, i32 {address}){self._writer.debug}")

@@ -18,6 +18,7 @@ from ..lift.ir import BlockPlan, FunctionPlan
 from ..lift.nodes import Interpret, Stop
 from ..state import RA, SP
 from .call_ends import CallEnds
+from .doors import door
 from .edges import GATE, LABEL, EdgeWriter
 from .emission import Emission
 from .instructions import InstructionWriter
@@ -176,4 +177,4 @@ class _FunctionWriter:
         machine.registers.flush(end.stores)
         ra, sp = (machine.state.gpr(number) for number in (RA, SP))
         arguments = f"ptr %s, i32 {text(writer.cold_pc(block.terminator_pc))}, i32 {ra}, i32 {sp}"
-        machine.leave(writer.value(f"call i32 @mr_interpret({arguments}){writer.debug}"))
+        machine.leave(writer.value(f"call {door('mr_interpret')}({arguments}){writer.debug}"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ..abi import llvm_declaration
 from .calls import LIFTED_ATTRIBUTES, LOOKUP, RESULT_DEFINITION, declaration
+from .doors import DOOR_DECLARATIONS
 from .floats import CONSTRAINED_DECLARATIONS
 from .function import LiftedFunction
 from .lanes import VECTOR_DECLARATIONS
@@ -16,9 +17,8 @@ from .places import METADATA_PER_FUNCTION, variables
 from .writer import ALL_KEPT, DELTA, FIRST_FREE_METADATA, MODULE_METADATA, pool_text
 
 _CALLED = (
-    "mr_watch_call", "mr_watch_place", "mr_exception", "mr_interpret", "mr_cfc1", "mr_ctc1_lifted", "mr_fp_again",
-    "mr_fp_replay", "mr_rdhwr", "mr_synci", "mr_load8", "mr_load16", "mr_load32", "mr_load64", "mr_store8",
-    "mr_store16", "mr_store32", "mr_store64", "mr_compare_exchange",
+    "mr_call", "mr_watch_call", "mr_watch_place", "mr_fp_again", "mr_fp_replay", "mr_load8", "mr_load16", "mr_load32",
+    "mr_load64", "mr_store8", "mr_store16", "mr_store32", "mr_store64", "mr_compare_exchange",
 )  # fmt: skip
 _ATTRIBUTES_OF = {"mr_fp_again": "#4", "mr_fp_replay": "#5"}
 """Of functions of the host that leave memory alone, or only read it; all others have #0."""
@@ -29,9 +29,8 @@ def _declarations(*names: str) -> str:
 
 
 DECLARATIONS = f"""\
-{_declarations("mr_call", "mr_syscall")}\
-declare hidden preserve_allcc i32 @poll(ptr, i32) #6
 {_declarations(*_CALLED)}\
+{DOOR_DECLARATIONS}\
 declare i16 @llvm.bswap.i16(i16)
 declare i32 @llvm.bswap.i32(i32)
 declare i64 @llvm.bswap.i64(i64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..abi import STAY
 from ..state import OFFSETS
+from .doors import door
 from .emission import Emission
 from .writer import LIKELY, location, text
 
@@ -19,7 +20,7 @@ def write_safepoint(emission: Emission, pc: int, stores: int) -> None:
     writer.label(wait)
     machine.registers.flush(stores)
     at = text(writer.cold_pc(pc))
-    after = writer.value(f"call preserve_allcc i32 @poll(ptr %s, i32 {at}){location(pc, emission.scope)}")
+    after = writer.value(f"call {door('mr_poll')}(ptr %s, i32 {at}){location(pc, emission.scope)}")
     leave = machine.way_out(after)
     stay = writer.value(f"icmp eq i32 {after}, {STAY}")
     writer.void(f"br i1 {stay}, label %{go_on}, label %{leave}")

@@ -13,6 +13,7 @@ from pathlib import Path
 from .. import __version__, abi
 from ..elf import Image
 from ..emit.calls import HOST_EDGES, declaration
+from ..emit.doors import DOORS
 from ..emit.writer import DELTA, MODULE_METADATA, POOL_SECTION
 from ..errors import BuildError
 from ..state import layout_id
@@ -145,6 +146,6 @@ def table_text(found: list[tuple[int, str]], identity: LibraryIdentity, triple: 
     symbols = sorted({symbol for _, symbol in entries})
     declarations = "".join(declaration(symbol) + "\n" for symbol in symbols)
     return (
-        f'target triple = "{triple}"\n{declarations}{HOST_EDGES}{MODULE_METADATA}{_POOL}'
+        f'target triple = "{triple}"\n{declarations}{HOST_EDGES}{DOORS}{MODULE_METADATA}{_POOL}'
         f"@mr_library = constant <{{ {types} }}> <{{ {values} }}>, align 8\n"
     )

@@ -16,6 +16,7 @@ from mipsrec.abi import c_headers
 from mipsrec.analysis import analyze
 from mipsrec.elf import load_elf
 from mipsrec.emit.calls import HOST_EDGES, declaration
+from mipsrec.emit.doors import DOORS
 from mipsrec.emit.function import LiftedFunction
 from mipsrec.emit.lifted import lift_function
 from mipsrec.emit.module import module_text
@@ -99,7 +100,7 @@ class Lifter:
         declarations = "".join(declaration(symbol) + "\n" for symbol in dict.fromkeys(symbols))
         begin = HOST_EDGES.rindex("define", 0, HOST_EDGES.index("@call_unlifted"))
         stopped = HOST_EDGES[begin : HOST_EDGES.index("define", begin + 1)]
-        helpers = HOST_EDGES + stopped.replace("@call_unlifted", "@stopped") + MODULE_METADATA
+        helpers = HOST_EDGES + DOORS + stopped.replace("@call_unlifted", "@stopped") + MODULE_METADATA
         pointers = ", ".join(f"ptr @{symbol}" for symbol in ["mr_enter", "call_unlifted", "stopped", *symbols])
         table = f"@table = constant [{3 + len(symbols)} x ptr] [{pointers}]\n"
         self._compile(f'target triple = "{this_target().triple}"\n{helpers}{declarations}{table}', 0)

@@ -10,6 +10,7 @@ import llvmlite.binding as llvm
 import pytest
 
 from mipsrec.emit.calls import HOST_EDGES
+from mipsrec.emit.doors import DOORS
 from mipsrec.emit.module import module_text
 from mipsrec.emit.writer import MODULE_METADATA
 from mipsrec.target import this_target
@@ -90,7 +91,7 @@ def test_upper_halves_are_kept() -> None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     machine = llvm.Target.from_triple(this_target().triple).create_target_machine(cpu="x86-64-v3")
-    edges = f'target triple = "{this_target().triple}"\n{HOST_EDGES}{MODULE_METADATA}'
+    edges = f'target triple = "{this_target().triple}"\n{HOST_EDGES}{DOORS}{MODULE_METADATA}'
     for text in (edges, module_text([], this_target().triple).replace("define internal", "define")):
         made = machine.emit_assembly(llvm.parse_assembly(text))
         assert "vmovups" in made and "vzeroupper" not in made
