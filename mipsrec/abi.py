@@ -39,7 +39,7 @@ FP_STEP_FIELDS = (
 """A step of mr_fp_replay. Slots hold operands and results; the first steps load operands."""
 
 _C_TYPES = {
-    "void": "void", "i32": "uint32_t", "i64": "uint64_t", "state": "struct mr_state *",
+    "void": "void", "i32": "uint32_t", "i64": "uint64_t", "ptr": "mr_function", "state": "struct mr_state *",
     "steps": "const struct mr_fp_step *", "slots": "uint64_t *",
 }  # fmt: skip
 _POINTERS = ("state", "steps", "slots")
@@ -115,6 +115,8 @@ FUNCTIONS = (
               "sc: stores value if the aligned word there equals expected, atomically; returns whether it did."),
     _function("mr_run_nested", "i32", "i32 pc, i32 sp",
               "Goes on from pc, which is below sp, until the guest is at sp."),
+    _function("mr_lookup_mips16", "ptr", "i32 pc",
+              "Returns the lifted function at a pc of MIPS16e code, or else the one that has the host go there."),
     _function("mr_poll", "i32", "i32 pc",
               "Signals may wait, and pc is next; returns where to go on, or MR_STAY, with no register changed."),
 )  # fmt: skip
@@ -185,10 +187,10 @@ def imported_functions() -> set[str]:
 
 REQUEST_MAGIC = 0x5352494D
 """MIRS"""
-REQUEST_VERSION = 1
+REQUEST_VERSION = 2
 REQUEST_KINDS = {"hot": 1, "status": 2, "stop": 3, "finish": 4}
 MOST_PCS = 4096
-ARRIVED = 1
+ARRIVED = 1 << 31
 """Added to a pc that control came to from elsewhere: from recompiled code, or from the host."""
 REQUEST_HEAD = (
     ("magic", "uint32_t", 1), ("version", "uint32_t", 1), ("kind", "uint32_t", 1), ("count", "uint32_t", 1),
@@ -276,7 +278,8 @@ def request_header() -> str:
         f'#define MR_REQUEST_MAGIC 0x{REQUEST_MAGIC:08x}u /* "MIRS" */',
         f"#define MR_REQUEST_VERSION {REQUEST_VERSION}u",
         _enum("mr_request_kind", "MR_REQUEST_", REQUEST_KINDS),
-        f"enum {{ MR_MOST_PCS = {MOST_PCS}, MR_ARRIVED = {ARRIVED} }};",
+        f"enum {{ MR_MOST_PCS = {MOST_PCS} }};",
+        f"#define MR_ARRIVED 0x{ARRIVED:x}u",
         *c_struct("mr_request_head", [(name, c_type, count, "") for name, c_type, count in REQUEST_HEAD]),
         *c_struct("mr_hot_pc", pair),
         f'_Static_assert(sizeof(struct mr_request_head) == {request_head().size}, "mr_request_head");',

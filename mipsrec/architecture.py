@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 INSTRUCTION_BYTES = 4
 """The size of an instruction of ISAS, of which its address is a multiple."""
+HALF_BYTES = 2
+"""The size of a half of MIPS16e code: an instruction has one or two."""
 
 
 def is_aligned(pc: int) -> bool:
@@ -21,7 +23,12 @@ def is_aligned(pc: int) -> bool:
 
 def may_be_code(pc: int) -> bool:
     """Return whether a jump can lead to an address: an odd one is of MIPS16 code."""
-    return is_aligned(pc) or pc % 2 == 1
+    return is_aligned(pc) or is_mips16(pc)
+
+
+def is_mips16(pc: int) -> bool:
+    """Return whether a pc is one of MIPS16e code: bit 0 is set."""
+    return pc % 2 == 1
 
 
 def whole_instructions(start: int, end: int) -> tuple[int, int]:
@@ -66,7 +73,8 @@ WIDE = (
 R6 = Module("MIPS R6", None, "refused", "e_flags, `.MIPS.abiflags`", ((9, "mips32r6"), (10, "mips64r6")))
 MICROMIPS = Module("microMIPS", 11, "refused, also where only parts of the program are microMIPS", "e_flags")
 MIPS16 = Module(
-    "MIPS16", 10, "the interpreter runs such code", "an odd entry point, e_flags; `jalx`, a jump to an odd address",
+    "MIPS16", 10, "it runs",
+    "an odd entry point, e_flags, symbols; `jalx`, a jump to an odd address",
     flag=0x04000000, runs=True,
 )  # fmt: skip
 SMARTMIPS = Module("SmartMIPS", 7)

@@ -17,6 +17,7 @@ from .analysis.garbage import without_collections
 from .checked_arguments import PATH, Kind, checked
 from .elf import Image, load_elf
 from .errors import LiftError, MipsrecError
+from .isa import Instruction
 from .isa.disassembly import disassemble
 from .lift.convention import Callee
 from .lift.options import LiftOptions
@@ -117,15 +118,15 @@ class Guest:
         """Return those of them that get lifted."""
         return [function for function in self.functions_named(patterns) if function.start in self.starts]
 
-    def block_lines(self, function: Function, block: Block) -> Iterator[tuple[int, int, str]]:
-        """Yield (pc, word, assembly) of a block, calls and jumps with the names of their targets."""
+    def block_lines(self, function: Function, block: Block) -> Iterator[tuple[int, Instruction, str]]:
+        """Yield (pc, instruction, assembly) of a block, calls and jumps with the names of their targets."""
         for pc, instruction in zip(block.pcs(), block.instructions()):
             text = disassemble(instruction, pc)
             if instruction is block.terminator:
                 target = function.likely_target(block)
                 name = self.program.names.get(target) if target is not None else None
                 text += f"  # {name}" if name else ""
-            yield pc, instruction.word, text
+            yield pc, instruction, text
 
     def _no_function(self, name: str) -> LiftError:
         return LiftError(f"{self.image.path}: no function {name}; `mipsrec disasm {self.image.path}` lists them")

@@ -18,6 +18,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from mipsrec.elf import Image, Segment
 from mipsrec.elf.header import PAGE_BYTES
@@ -76,6 +77,12 @@ class AddressSpace:
         if address in self._relocated:
             return self._relocated[address]
         return self.word(address)
+
+    def signed_half(self, address: int) -> int | None:
+        """Return the half at a guest address, extended by its sign; None where nothing is mapped."""
+        data = self.read(address, 2)
+        order: Literal["little", "big"] = "little" if self.image.byte_order == "little" else "big"
+        return int.from_bytes(data, order, signed=True) if data is not None else None
 
     def read(self, address: int, size: int) -> bytes | None:
         """Return `size` bytes, None when any of them is unmapped or `size` is not 0 to MAX_READ_BYTES."""

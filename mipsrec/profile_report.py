@@ -18,6 +18,7 @@ from typing import Any
 from .analysis import Block, BlockIndex, Function
 from .errors import ProfileError, one_line
 from .guest import Guest, guest_in
+from .isa.disassembly import encoding_text
 from .profiles import ENGINES, FileSamples, Profile
 from .sysroot import Sysroot
 
@@ -190,9 +191,9 @@ def _function_text(report: Report, samples: FunctionSamples) -> Iterator[str]:
             hidden += 1
             continue
         yield f"  block {block.start:08x}: {report.share(count):.2f} %"
-        for pc, word, text in guest.block_lines(function, block):
+        for pc, instruction, text in guest.block_lines(function, block):
             at = samples.counts[pc]
-            yield f"    {f'{report.share(at):6.2f} %' if at else '':8}  {pc:08x}: {word:08x}  {text}"
+            yield f"    {f'{report.share(at):6.2f} %' if at else '':8}  {pc:08x}: {encoding_text(instruction)}  {text}"
     if hidden:
         yield f"  ({hidden} block{'s' if hidden > 1 else ''} with next to no samples)"
 
@@ -232,8 +233,8 @@ def _function_data(report: Report, samples: FunctionSamples, with_blocks: bool) 
                 "start": block.start,
                 "samples": _block_count(samples, block),
                 "instructions": [
-                    {"pc": pc, "word": word, "text": text, "samples": samples.counts[pc]}
-                    for pc, word, text in (samples.guest or report.guest).block_lines(function, block)
+                    {"pc": pc, "word": instruction.encoding, "text": text, "samples": samples.counts[pc]}
+                    for pc, instruction, text in (samples.guest or report.guest).block_lines(function, block)
                 ],
             }
             for _, block in sorted(function.blocks.items())

@@ -62,7 +62,7 @@ void mr_call_function(struct mr_state *s)
 {
     uint32_t target = 0;
     mr_parse_address(mr_options.call_function, &target);
-    if (!mr_is_aligned(target) || !mr_accessible(target, 4, MR_READ))
+    if (!mr_may_be_code(target) || !mr_accessible(target, 4, MR_READ))
         mr_fail("--call: the program has no code at 0x%08x", target);
     place_arguments(s);
     GPR(s, MR_REG_T9) = target; /* position-independent functions find their data through it */

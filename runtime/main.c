@@ -57,6 +57,7 @@ static void init_state(struct mr_state *s, const struct mr_image *image, uint32_
     s->fr = image_fr(image);
     s->fcsr = image->nan2008 ? MR_FCSR_NAN2008 | MR_FCSR_ABS2008 : 0;
     s->dispatch = mr_dispatch;
+    s->dispatch16 = mr_dispatch16;
     s->fallback = mr_fallback;
     s->base = mr_window;
     if (model == MR_PAGED)

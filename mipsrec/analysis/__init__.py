@@ -10,12 +10,13 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Collection
 
-from ..architecture import is_aligned
+from ..architecture import HALF_BYTES, INSTRUCTION_BYTES, is_mips16, may_be_code
 from ..elf import Image
 from ..memory import AddressSpace
 from .blocks import BlockFinder, CodeReader, Ranges
-from .discovery import common_gp, first_starts, function_names, gap_start
-from .jumps import CodeAddresses, JumpResolver
+from .code_addresses import CodeAddresses
+from .discovery import common_gp, first_starts, function_names, gap_start, gap_start16
+from .jumps import JumpResolver
 from .model import Block, BlockIndex, End, Function, JumpTable, Program
 from .returns_twice import mark_returns_twice
 from .spans import Spans
@@ -23,6 +24,8 @@ from .spans import Spans
 __all__ = ["Block", "BlockIndex", "End", "Function", "JumpTable", "Program", "Ranges", "analyze"]
 
 _INDIRECT = (End.CALL, End.INDIRECT)
+_OF_OTHER_KIND = 4
+"""So many functions of MIPS16e code may begin inside one of MIPS32, or the other way round: what is no code reads so."""
 
 
 class _Analysis:
@@ -82,8 +85,7 @@ class _Analysis:
         for pc in sorted(pcs):
             if pc in self.functions or self.code.instruction(pc) is None:
                 continue
-            index = bisect_right(self.order, pc) - 1
-            function = self.functions[self.order[index]] if index >= 0 else None
+            function = self._around(pc)
             if function is None or not ((resume and pc < function.limit) or _covers(function, pc, spans)):
                 uncovered.append(pc)
                 continue
@@ -93,6 +95,14 @@ class _Analysis:
             if resume:
                 function.resume_points.add(pc)
         return uncovered
+
+    def _around(self, pc: int) -> Function | None:
+        """Return the function of the same kind of code that begins before a pc, if one is near."""
+        index = bisect_right(self.order, pc) - 1
+        for start in reversed(self.order[max(index - _OF_OTHER_KIND, 0) : index + 1]):
+            if is_mips16(start) == is_mips16(pc):
+                return self.functions[start]
+        return None
 
     def follow_outside(self) -> list[Function]:
         """Turn branches out of functions into entries of others or new functions; return what got blocks meanwhile.
@@ -116,19 +126,22 @@ class _Analysis:
         behind it are found without another look at all the rest.
         """
         covered, tried = Spans(), set[int]()
-        ends = [start for start, _, _ in self.code.runs]
+        ends, ends16 = [start for start, _, _ in self.code.runs], list[int]()
         grown = list(self.functions.values())
         while True:
             for function in grown:
-                ends += (covered.add(*_span(block)) for block in function.blocks.values())
-            gaps = {position for position in ends if position not in covered}
-            found = {gap_start(self.code, position, covered.next_start(position)) for position in gaps}
+                for block in function.blocks.values():
+                    end = covered.add(*_span(block))
+                    (ends16 if is_mips16(block.start) else ends).append(end)
+            gaps, gaps16 = ({position for position in one if position not in covered} for one in (ends, ends16))
+            found = {gap_start(self.code, position, covered.next_start(position)) for position in gaps - gaps16}
+            found |= {gap_start16(self.code, position, covered.next_start(position)) for position in gaps16}
             starts = {pc for pc in found if pc is not None} - tried
             if not starts:
                 return
             tried |= starts
             self.explore(sorted(starts))
-            ends, grown = [], self.follow_outside()
+            ends, ends16, grown = [], [], self.follow_outside()
 
     def landing_pads(self) -> None:
         pads = {pc for function in self.image.eh_functions for pc in function.landing_pads}
@@ -137,14 +150,17 @@ class _Analysis:
     def note_guarded(self) -> None:
         """Tell each function which parts of it landing pads guard."""
         for start, end in (part for function in self.image.eh_functions for part in function.guarded):
-            index = bisect_right(self.order, start) - 1
+            index = bisect_right(self.order, start + 1) - 1  # of MIPS16e code, too, whose pcs are odd
             if index >= 0:
                 self.functions[self.order[index]].guarded.append((start, end))
 
 
 def _span(block: Block) -> tuple[int, int]:
-    """Return [start, end) of a block; one that hands over at once to the interpreter covers that instruction."""
-    return block.first_pc, block.first_pc + (4 * block.instruction_count() or 4)
+    """Return the addresses [start, end) of a block; one that hands over at once to the interpreter covers that."""
+    first = block.first_pc
+    if is_mips16(first):
+        return first - 1, max(block.end_pc, first + HALF_BYTES) - 1
+    return first, first + (INSTRUCTION_BYTES * block.instruction_count() or INSTRUCTION_BYTES)
 
 
 def _covers(function: Function, pc: int, spans: dict[int, list[int]]) -> bool:
@@ -154,7 +170,8 @@ def _covers(function: Function, pc: int, spans: dict[int, list[int]]) -> bool:
     starts = spans.get(function.start)
     if starts is None:
         starts = spans[function.start] = sorted(function.blocks)
-    index = bisect_right(starts, pc + 2) - 1  # the slot of a branch-likely has such a start
+    above = 0 if is_mips16(pc) else INSTRUCTION_BYTES // 2  # the slot of a branch-likely has such a start
+    index = bisect_right(starts, pc + above) - 1
     return index >= 0 and pc < _span(function.blocks[starts[index]])[1]
 
 
@@ -166,7 +183,7 @@ def analyze(
     `known_starts` are of functions besides those that are found, because control was seen to come there.
     """
     analysis = _Analysis(image, memory, ranges)
-    seen = {pc for pc in known_starts if is_aligned(pc) and analysis.code.instruction(pc) is not None}
+    seen = {pc for pc in known_starts if may_be_code(pc) and analysis.code.instruction(pc) is not None}
     analysis.explore(sorted(seen | first_starts(image, memory, analysis.code, analysis.gp)))
     analysis.landing_pads()
     analysis.follow_outside()

@@ -11,9 +11,16 @@ from array import array
 from bisect import bisect_right
 from itertools import pairwise
 
-from ..architecture import INSTRUCTION_BYTES, is_aligned, whole_instructions
-from ..isa import Flow, Instruction, decode
-from ..isa.effects import is_reserved
+from ..architecture import (
+    HALF_BYTES,
+    INSTRUCTION_BYTES,
+    is_aligned,
+    is_mips16,
+    may_be_code,
+    whole_instructions,
+)
+from ..isa import Flow, Instruction, decode, decode16, is_long
+from ..isa.effects import effects, is_reserved
 from ..memory import AddressSpace
 from ..state import RA
 from .model import Block, End, Function, slot_start
@@ -35,19 +42,32 @@ class CodeReader:
             self.runs.append((start, start + INSTRUCTION_BYTES * len(words), words))
         self.starts = [start for start, _, _ in self.runs]
         self.fr = fr
+        self._first_is_high = memory.image.byte_order == "big"
 
     def word(self, pc: int) -> int | None:
         """Return the word at an aligned pc inside executable memory, or None."""
-        if pc % INSTRUCTION_BYTES:
-            return None
-        index = bisect_right(self.starts, pc) - 1
+        return self._word_around(pc) if is_aligned(pc) else None
+
+    def _word_around(self, address: int) -> int | None:
+        """Return the word that has the byte at an address."""
+        index = bisect_right(self.starts, address) - 1
         if index < 0:
             return None
         start, end, words = self.runs[index]
-        return words[(pc - start) // INSTRUCTION_BYTES] if pc < end else None
+        return words[(address - start) // INSTRUCTION_BYTES] if address < end else None
+
+    def half(self, address: int) -> int | None:
+        """Return the half at an even address inside executable memory, or None."""
+        word = self._word_around(address)
+        if word is None:
+            return None
+        is_high = is_aligned(address) == self._first_is_high
+        return word >> 16 if is_high else word & 0xFFFF
 
     def instruction(self, pc: int) -> Instruction | None:
         """Return the instruction at `pc`, or None when it is undecodable or reserved under this FR."""
+        if is_mips16(pc):
+            return self._instruction16(pc - 1)
         word = self.word(pc)
         if word is None:
             return None
@@ -55,6 +75,11 @@ class CodeReader:
         if instruction is not None and instruction.word >> 26 in (0o21, 0o23, 0o37, 0o61, 0o65, 0o71, 0o75):
             return None if is_reserved(instruction, self.fr) else instruction
         return instruction
+
+    def _instruction16(self, address: int) -> Instruction | None:
+        first = self.half(address)
+        second = self.half(address + HALF_BYTES) if first is not None and is_long(first) else 0
+        return decode16(first, second) if first is not None and second is not None else None
 
 
 def _terminate(block: Block, pc: int, instruction: Instruction | None, slot: Instruction | None) -> None:
@@ -69,7 +94,7 @@ def _terminate(block: Block, pc: int, instruction: Instruction | None, slot: Ins
         block.end = End.SYSCALL if flow is Flow.SYSCALL else End.STOP
         block.next_pc = instruction.next_pc(pc)
         return
-    if slot is None or slot.row.flow is not Flow.NEXT:
+    if instruction.slot_bytes and (slot is None or not _may_be_slot(slot, instruction.slot_bytes)):
         block.end, block.terminator = End.INTERPRET, None
         return
     block.delay_slot = slot
@@ -97,8 +122,17 @@ def _terminate(block: Block, pc: int, instruction: Instruction | None, slot: Ins
         block.end = End.JUMP
 
 
+def _may_be_slot(instruction: Instruction, slot_bytes: int) -> bool:
+    """Tell whether a delay slot may have the instruction. In MIPS16e code save and restore are unpredictable there."""
+    is_frame = effects(instruction.row).steps_sp
+    return instruction.row.flow is Flow.NEXT and instruction.size_bytes == slot_bytes and not is_frame
+
+
 def _looks_like_start(code: CodeReader, pc: int) -> bool:
     """Return whether a function seems to start at `pc`: it makes a stack frame or sets up gp."""
+    if is_mips16(pc):
+        instruction = code.instruction(pc)
+        return instruction is not None and effects(instruction.row).steps_sp and effects(instruction.row).stores
     word = code.word(pc) or 0
     return word >> 16 == 0x3C1C or (word >> 16 == 0x27BD and word & 0x8000 != 0)
 
@@ -120,15 +154,15 @@ class BlockFinder:
             pc = work.pop()
             block = self._scan(pc)
             function.blocks[pc] = block
-            if block.end is End.BRANCH and block.delay_slot is None:
+            if block.end is End.BRANCH and _is_likely(block):
                 self._add_slot(block)
             for target in self._targets(block):
                 if target in self._leaders:
                     continue
-                if function.start <= target < function.limit:
+                if function.start <= target < function.limit and is_mips16(target) == is_mips16(function.start):
                     self._leaders.add(target)
                     work.append(target)
-                elif is_aligned(target):
+                elif may_be_code(target):
                     function.outside.add(target)
         self._split()
 
@@ -146,9 +180,11 @@ class BlockFinder:
         if block.end is End.CALL and _looks_like_start(self._code, block.next_pc):
             self._function.outside.add(block.next_pc)  # the callee does not return: another function begins here
             return []
+        if block.end is End.CALL and block.target is not None and is_mips16(block.start | block.target):
+            self._function.outside.add(block.target)  # no sweep over the code finds it
         if block.end is End.BRANCH:
             assert block.target is not None
-            slot = self._function.blocks.get(block.target) if block.delay_slot is None else None
+            slot = self._function.blocks.get(block.target) if _is_likely(block) else None
             return [block.target if slot is None else slot.next_pc, block.next_pc]
         if block.end is End.JUMP:
             assert block.target is not None
@@ -164,7 +200,8 @@ class BlockFinder:
         while pc < limit and (pc == start or pc not in leaders):
             instruction = code.instruction(pc)
             if instruction is None or instruction.row.flow is not Flow.NEXT:
-                slot = code.instruction(instruction.next_pc(pc)) if instruction is not None else None
+                has_slot = instruction is not None and instruction.slot_bytes
+                slot = code.instruction(instruction.next_pc(pc)) if instruction is not None and has_slot else None
                 _terminate(block, pc, instruction, slot)
                 return block
             body.append(instruction)
@@ -178,6 +215,26 @@ class BlockFinder:
         order = sorted(start for start, block in blocks.items() if block.slot_of is None)
         for start, following in pairwise(order):
             block = blocks[start]
-            count = (following - start) // INSTRUCTION_BYTES
+            count = _count_before(block, following)
             if count < len(block.body) or (count == len(block.body) and block.end is not End.FALL):
                 blocks[start] = Block(start, block.body[:count], End.FALL, terminator_pc=following, next_pc=following)
+
+
+def _is_likely(block: Block) -> bool:
+    """Return whether a block ends in a branch-likely, whose slot is a block of its own."""
+    return block.terminator is not None and block.terminator.row.flow is Flow.BRANCH_LIKELY and block.delay_slot is None
+
+
+def _count_before(block: Block, pc: int) -> int:
+    """Return how many instructions of a block's body are before the one at a pc, or a number beyond them all.
+
+    In MIPS16e code, what is no code may lead into the middle of an instruction: both ways to read it are blocks then.
+    """
+    if not is_mips16(block.start):
+        return (pc - block.start) // INSTRUCTION_BYTES
+    at = block.start
+    for count, instruction in enumerate(block.body):
+        if at >= pc:
+            return count if at == pc else len(block.body) + 1
+        at += instruction.size_bytes
+    return len(block.body) if at == pc else len(block.body) + 1

@@ -9,14 +9,18 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Iterator
 
-from ..architecture import INSTRUCTION_BYTES, is_aligned
+from ..architecture import HALF_BYTES, INSTRUCTION_BYTES, MIPS16, is_mips16, may_be_code
 from ..elf import Image
 from ..isa import Flow, decode
+from ..isa.effects import effects
+from ..isa.mips16_jump import JALX
 from ..memory import AddressSpace
 from .blocks import CodeReader
 
 _JAL = 0x0C000000
+_JALX_OPCODE = 0x1D
 _BAL = 0x04110000
 _LUI_GP = 0x3C1C
 _ADDIU_GP = 0x279C
@@ -82,10 +86,41 @@ def first_starts(image: Image, memory: AddressSpace, code: CodeReader, gp: int |
     """Return the starts known before any function has been explored, all of them decodable."""
     starts = {image.entry} - {0}
     starts.update(symbol.address for symbol in image.symbols if symbol.type == "FUNC")
-    starts.update(function.start for function in image.eh_functions)
+    starts.update(function.start | any(map(is_mips16, function.landing_pads)) for function in image.eh_functions)
     starts |= _got_targets(image, memory)
     starts |= _sweep(code, gp)
-    return {pc for pc in starts if is_aligned(pc) and code.instruction(pc) is not None}
+    if uses_mips16(image):
+        starts -= {pc - 1 for pc in starts if is_mips16(pc)} | set(_labels16(image))  # what unwind tables say is even
+        starts |= _exchanged(code)
+    else:
+        starts = {pc for pc in starts if not is_mips16(pc)}
+    return {pc for pc in starts if may_be_code(pc) and code.instruction(pc) is not None}
+
+
+def uses_mips16(image: Image) -> bool:
+    """Return whether a program has MIPS16e code, by what it is marked as or its symbols."""
+    odd = any(is_mips16(symbol.address) for symbol in image.symbols if symbol.type == "FUNC")
+    return MIPS16.name in image.modules or odd or is_mips16(image.entry)
+
+
+def _labels16(image: Image) -> Iterator[int]:
+    """Yield symbols without a size inside functions of MIPS16e code: GCC has them at jump tables."""
+    end = 0
+    for symbol in image.symbols:
+        if symbol.type == "FUNC" and is_mips16(symbol.address):
+            if not symbol.size and symbol.address < end:
+                yield symbol.address
+            end = max(end, symbol.address + symbol.size)
+
+
+def _exchanged(code: CodeReader) -> set[int]:
+    """Return the targets of jalx in MIPS32 code."""
+    found = set()
+    for start, _, words in code.runs:
+        for index, word in enumerate(words):
+            if word >> 26 == _JALX_OPCODE and (instruction := decode(word)) is not None:
+                found.add(instruction.jump_target(start + INSTRUCTION_BYTES * index))
+    return found
 
 
 def gap_start(code: CodeReader, position: int, limit: int) -> int | None:
@@ -104,10 +139,26 @@ def gap_start(code: CodeReader, position: int, limit: int) -> int | None:
     return pc if pc < limit and _reads_as_code(words, index, last) else None
 
 
+def gap_start16(code: CodeReader, position: int, limit: int) -> int | None:
+    """Return the first instruction behind MIPS16e code, below `limit`, that makes a stack frame.
+
+    Between functions stand the numbers that the one before loads, which read as code just as well.
+    """
+    for address in range(position, limit, HALF_BYTES):
+        instruction = code.instruction(address + 1)
+        if instruction is None and code.half(address) is None:
+            return None
+        if instruction is not None:
+            does = effects(instruction.row)
+            if does.steps_sp and does.stores:
+                return address + 1
+    return None
+
+
 def _reads_as_code(words: array[int], index: int, end: int) -> bool:
     for at in range(index, end):
         instruction = decode(words[at])
-        if instruction is None:
+        if instruction is None or instruction.row is JALX:  # which is hardly ever the first jump, but text may be
             return False
         if instruction.row.flow is not Flow.NEXT:
             return True

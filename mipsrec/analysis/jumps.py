@@ -7,16 +7,18 @@ position-independent code have theirs there), or else what is added to it (gp mo
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable
 
-from ..architecture import INSTRUCTION_BYTES, is_aligned
+from ..architecture import HALF_BYTES, INSTRUCTION_BYTES, is_mips16, may_be_code
 from ..isa import Instruction
+from ..isa.effects import ACCESS_BYTES
 from ..memory import AddressSpace
 from ..state import CALLEE_SAVED, GP, SP, T9
+from .code_addresses import CodeAddresses
 from .model import Block, End, Function, JumpTable
 from .symbolic import SymbolicMachine, Value, run
 
+WORD_BYTES = ACCESS_BYTES["word"]
 MAX_TABLE_ENTRIES = 4096
 MAX_FUNCTION_CASES = 1 << 16
 """Of all its jump tables together; jumps by the same table count once, as interpreters have one for each operation.
@@ -29,34 +31,17 @@ MAX_PATH_BLOCKS = 4
 _ADDIU_SP = 0x27BD
 
 
-class CodeAddresses:
-    """Aligned words of read-only data that may be code addresses, as they stand or relative to gp; found once."""
-
-    def __init__(self, memory: AddressSpace, gp: int | None) -> None:
-        ranges = memory.image.executable_ranges
-        low = min((start for start, _ in ranges), default=0)
-        high = max((end for _, end in ranges), default=0)
-        absolute = {word for _, word in memory.aligned_words_in_data(low, high) if is_aligned(word)}
-        relative: set[int] = set()
-        if gp is not None:
-            for first, last in _unsigned_ranges(low - gp, high - gp):
-                relative.update(word + gp & 0xFFFFFFFF for _, word in memory.aligned_words_in_data(first, last))
-        self.absolute = sorted(absolute)
-        self._relative = sorted(pc for pc in relative if is_aligned(pc))
-
-    def inside(self, start: int, limit: int) -> list[int]:
-        """Return all candidates in [start, limit)."""
-        found: set[int] = set()
-        for addresses in (self.absolute, self._relative):
-            found.update(addresses[bisect_left(addresses, start) : bisect_left(addresses, limit)])
-        return sorted(found)
+def _pcs(block: Block) -> list[int]:
+    """Return the pcs that SymbolicMachine wants for the body and slot of a block."""
+    if not is_mips16(block.start):
+        return []
+    return block.pcs()[: len(block.body)] + ([block.terminator_pc] if block.delay_slot is not None else [])
 
 
-def _unsigned_ranges(low: int, high: int) -> list[tuple[int, int]]:
-    """Return [low, high) modulo 2^32 as ranges that do not wrap."""
-    if low < 0 <= high:
-        return [(low & 0xFFFFFFFF, 1 << 32), (0, high)]
-    return [(low & 0xFFFFFFFF, (high - 1 & 0xFFFFFFFF) + 1)]
+def _run_slot(machine: SymbolicMachine, block: Block) -> None:
+    """Run the delay slot of a block behind its body, if it has one."""
+    if block.delay_slot is not None:
+        run(machine, [block.delay_slot], [block.terminator_pc] if is_mips16(block.start) else ())
 
 
 _Place = tuple[str, int]
@@ -141,12 +126,13 @@ class JumpResolver:
         self._constants_of = (0, 0)  # start of a function and how many blocks it had
         self._constants_in: dict[_Place, set[int]] = {}
         self._room = _Room()
-        self._cases_of: tuple[tuple[int, int, int, int], _Cases] = ((0, 0, 0, 0), ())
+        self._cases_of: tuple[tuple[int, int, int, tuple[int, int]], _Cases] = ((0, 0, 0, (0, 0)), ())
 
     def prologue(self, function: Function) -> dict[int, int]:
         """Return the registers that hold constants after the entry block, and note the function's gp."""
         machine = SymbolicMachine({T9: function.start}, self._memory.relocated_word)
-        run(machine, function.blocks[function.start].body)
+        first = function.blocks[function.start]
+        run(machine, first.body, _pcs(first))
         gp = machine.gpr(GP)
         function.gp = gp if isinstance(gp, int) else self._gp
         known = {} if function.gp is None else {GP: function.gp}
@@ -164,10 +150,9 @@ class JumpResolver:
         candidates: dict[_Place, set[int]] = {place: set() for _, place in waiting}
         for block in function.blocks.values():
             machine, _ = self._machine(function, [block], known)
-            if block.delay_slot is not None:
-                run(machine, [block.delay_slot])
+            _run_slot(machine, block)
             for found, value in zip(candidates.values(), _values(machine, candidates), strict=True):
-                if isinstance(value, int) and is_aligned(value) and self._memory.is_executable(value):
+                if isinstance(value, int) and may_be_code(value) and self._memory.is_executable(value):
                     found.add(value)
         for pc, place in waiting:
             if len(candidates[place]) == 1:
@@ -193,10 +178,12 @@ class JumpResolver:
         machine = SymbolicMachine(initial, self._memory.relocated_word)
         machine.saved_gp = function.gp
         instructions: list[Instruction] = []
+        pcs: list[int] = []
         for block in path[:-1]:
             instructions += block.body_and_slot()
+            pcs += _pcs(block)
         before = len(instructions)
-        run(machine, instructions + path[-1].body)
+        run(machine, instructions + path[-1].body, pcs + _pcs(path[-1]))
         return machine, before
 
     def resolve(self, function: Function, block: Block, known: dict[int, int]) -> list[int]:
@@ -207,7 +194,7 @@ class JumpResolver:
         target = machine.gpr(block.terminator.rs)
         pc = block.terminator_pc
         if isinstance(target, int):
-            if self._memory.is_executable(target) and is_aligned(target):
+            if self._memory.is_executable(target) and may_be_code(target):
                 function.guesses[pc] = target
             return []
         if block.end is not End.INDIRECT:
@@ -222,7 +209,7 @@ class JumpResolver:
             table = self._table(function, path, machine, before, target, known)
             if table is None and not _is_tail_call(function, block):
                 labels = self._labels_in(function, _place(machine, target), known)
-                behind = function.start + INSTRUCTION_BYTES
+                behind = function.start + (HALF_BYTES if is_mips16(function.start) else INSTRUCTION_BYTES)
                 table = self._compared(labels) or self._compared(self._addresses.inside(behind, function.limit))
         if table is None or not self._room.take(pc, table):
             function.unresolved.add(pc)
@@ -245,7 +232,7 @@ class JumpResolver:
             target, offsets = target[1], {target[2]}
         elif target[0] == "sum":
             target, offsets = self._label_and_rest(function, machine, target, known)
-        if target[0] != "load":
+        if target[0] not in ("load", "half"):
             return None
         if target[1][0] == "add":
             bases = {target[1][2]}
@@ -257,13 +244,14 @@ class JumpResolver:
         load_index = machine.loads[target[1]] - before
         if load_index < 0:
             return None
-        count = self._bound(path) or MAX_TABLE_ENTRIES
-        pairs = ((offset, self._cases(function, base, count, offset)) for base in bases for offset in offsets)
+        size_bytes = HALF_BYTES if target[0] == "half" else WORD_BYTES
+        shape = self._bound(path) or MAX_TABLE_ENTRIES, size_bytes
+        pairs = ((offset, self._cases(function, base, offset, shape)) for base in bases for offset in offsets)
         found = [(offset, cases) for offset, cases in pairs if cases]
         if len(found) != 1:
             return None
         ((offset, cases),) = found
-        index = self._index(function, path, known, target[1])
+        index = self._index(function, path, known, target[1]) if size_bytes == WORD_BYTES else None
         writable = any(self._memory.is_writable(address) for address, _ in cases)
         added = None if self._tells(path[-1], load_index, offset) else offset
         return JumpTable(path[-1].pcs()[load_index], cases, index, writable, added)
@@ -284,12 +272,17 @@ class JumpResolver:
     def _labels_in(self, function: Function, place: _Place | None, known: dict[int, int]) -> set[int]:
         """Return the addresses inside the function that its blocks leave in a place."""
         found = self._constants(function, [place], known) if place is not None else set()
-        return {label for label in found if is_aligned(label) and function.start < label < function.limit}
+        return {label for label in found if self._may_be_label(function, label) and label != function.start}
+
+    def _may_be_label(self, function: Function, label: int) -> bool:
+        """Return whether an address may be one of a function's code: of the same kind as that."""
+        is_inside = function.start <= label < function.limit
+        return is_inside and may_be_code(label) and is_mips16(label) == is_mips16(function.start)
 
     def _tells(self, block: Block, load_index: int, offset: int) -> bool:
         """Return whether a block jumps to what it loads itself plus an offset, whatever registers and memory hold."""
         machine = SymbolicMachine({}, lambda address: None)
-        run(machine, block.body)
+        run(machine, block.body, _pcs(block))
         assert block.terminator is not None
         target, added = machine.gpr(block.terminator.rs), 0
         if target[0] == "add":
@@ -307,10 +300,9 @@ class JumpResolver:
         before = SymbolicMachine(dict(known), self._memory.relocated_word)
         if len(path) > 1:
             before, _ = self._machine(function, path[:-1], known)
-            if path[-2].delay_slot is not None:
-                run(before, [path[-2].delay_slot])
+            _run_slot(before, path[-2])
         local = SymbolicMachine({GP: known[GP]} if GP in known else {}, self._memory.relocated_word)
-        run(local, path[-1].body)
+        run(local, path[-1].body, _pcs(path[-1]))
         assert path[-1].terminator is not None
         entry = local.gpr(path[-1].terminator.rs)
         for kind in ("add", "load", "add"):
@@ -336,28 +328,32 @@ class JumpResolver:
         self._constants_in.update((place, set()) for place in missing)
         for block in list(function.blocks.values()) if missing else ():
             machine, _ = self._machine(function, self._path(function, block), known)
-            if block.delay_slot is not None:
-                run(machine, [block.delay_slot])
+            _run_slot(machine, block)
             for place, value in zip(missing, _values(machine, missing), strict=True):
                 if isinstance(value, int):
                     self._constants_in[place].add(value)
         return {value for place in places for value in self._constants_in[place]}
 
-    def _cases(self, function: Function, base: int, count: int, offset: int) -> _Cases:
-        """Return the entries of a table as it is now, up to the first that leads out of the function."""
-        asked = function.start, base, count, offset
+    def _cases(self, function: Function, base: int, offset: int, shape: tuple[int, int]) -> _Cases:
+        """Return the entries of a table as it is now, up to the first that leads out of the function.
+
+        `shape`: how many there are at most, and the size of each in bytes.
+        """
+        asked = function.start, base, offset, shape
         if self._cases_of[0] != asked:  # else it is the table of the jump before this one
-            self._cases_of = asked, self._read_cases(function, base, count, offset)
+            self._cases_of = asked, self._read_cases(function, base, offset, shape)
         return self._cases_of[1]
 
-    def _read_cases(self, function: Function, base: int, count: int, offset: int) -> _Cases:
+    def _read_cases(self, function: Function, base: int, offset: int, shape: tuple[int, int]) -> _Cases:
         cases: list[tuple[int, int]] = []
-        for address in range(base, base + 4 * count, 4):
-            word = self._memory.relocated_word(address)
-            if word is None:
+        count, size_bytes = shape
+        read = self._memory.relocated_word if size_bytes == WORD_BYTES else self._memory.signed_half
+        for address in range(base, base + size_bytes * count, size_bytes):
+            entry = read(address)
+            if entry is None:
                 break
-            label = (word + offset) & 0xFFFFFFFF
-            if not is_aligned(label) or not function.start <= label < function.limit:
+            label = (entry + offset) & 0xFFFFFFFF
+            if not self._may_be_label(function, label):
                 break
             cases.append((address, label))
         return tuple(cases)
@@ -377,7 +373,7 @@ class JumpResolver:
             if other.end is not End.BRANCH:
                 continue
             machine = SymbolicMachine({}, self._memory.relocated_word)
-            run(machine, other.body)
+            run(machine, other.body, _pcs(other))
             assert other.terminator is not None and other.terminator.row.condition is not None
             value = other.terminator.row.condition(machine, other.terminator)
             for side in value[1:] if isinstance(value, tuple) and value[0] in ("eq", "ne") else ():

@@ -74,7 +74,7 @@ class Block:
         return self._places()[:-1]
 
     def _places(self) -> list[int]:
-        sizes = (instruction.row.size_bytes for instruction in self.instructions())
+        sizes = (instruction.size_bytes for instruction in self.instructions())
         return list(accumulate(sizes, initial=self.first_pc))
 
     def instruction_count(self) -> int:

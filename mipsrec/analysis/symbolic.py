@@ -1,9 +1,9 @@
 """Evaluates instruction rows on expressions instead of numbers: constants, address arithmetic, loads, comparisons.
 
 A value is an int (a known 32-bit number) or a tuple: `("reg", n)` what register n held at the start, `("add", x, c)`
-with a constant c, `("sum", x, y)`, `("shl", x, n)`, `("load", address, bits, signed)`, `("ult", x, y)`; anything else
-is `("?", k)` with a k of its own. What comes out is a guess wherever memory may have changed since the program was
-linked: its users check it at run time.
+with a constant c, `("sum", x, y)`, `("shl", x, n)`, `("load", address)` of a word, `("half", address)` of a half with
+its sign, `("ult", x, y)`; anything else is `("?", k)` with a k of its own. What comes out is a guess wherever memory
+may have changed since the program was linked: its users check it at run time.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..architecture import INSTRUCTION_BYTES
 from ..isa import Instruction
 from ..state import GP, SP
 
@@ -33,6 +34,8 @@ class SymbolicMachine:
         self.saved_gp: int | None = None
         """When set: what a load from the stack into gp restores (the o32 convention)."""
         self.index = 0
+        self.pc: int | None = None
+        """Of MIPS16e code: that of the instruction, or of the jump whose slot it is in."""
         self.loads: dict[Value, int] = {}
         """Index of the instruction that loaded from an address expression, for those that are not constant."""
         self.stores: dict[Value, Value] = {}
@@ -112,6 +115,9 @@ class SymbolicMachine:
 
     def load(self, base: Value, displacement: int, bits: int, signed: bool) -> Value:
         address = self.add(base, displacement & _MASK)
+        if bits == 16 and signed and type(address) is not int:
+            self.loads[address] = self.index
+            return ("half", address)
         if bits != 32:
             return self._unknown()
         if type(address) is int:
@@ -123,6 +129,9 @@ class SymbolicMachine:
     def store(self, base: Value, displacement: int, bits: int, value: Value) -> None:
         if bits == 32:
             self.stores[self.add(base, displacement & _MASK)] = value
+
+    def code_address(self, displacement: int) -> Value:
+        return self._unknown() if self.pc is None else (self.pc - self.pc % INSTRUCTION_BYTES + displacement) & _MASK
 
     def stack_offset(self, address: Value) -> int | None:
         """Return where an address is from the current sp, if it is known."""
@@ -140,9 +149,13 @@ def _register_and_offset(value: Value) -> tuple[int, int] | None:
     return (value[1], offset) if type(value) is tuple and value[0] == "reg" else None
 
 
-def run(machine: SymbolicMachine, instructions: Sequence[Instruction]) -> None:
-    """Run straight-line instructions on the machine; branch and jump rows have no effect but their link's."""
+def run(machine: SymbolicMachine, instructions: Sequence[Instruction], pcs: Sequence[int] = ()) -> None:
+    """Run straight-line instructions on the machine; branch and jump rows have no effect but their link's.
+
+    `pcs` are those of MIPS16e code, of an instruction in a slot that of the jump.
+    """
     for machine.index, instruction in enumerate(instructions):
+        machine.pc = pcs[machine.index] if pcs else None
         row = instruction.row
         if row.meaning is not None:
             row.meaning(machine, instruction)

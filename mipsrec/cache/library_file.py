@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from .. import abi
-from ..architecture import is_aligned
+from ..architecture import may_be_code
 from ..files import trust
 from ..files.checksum import FOOTER_BYTES, tells_length
 
@@ -113,7 +113,7 @@ def _facts(data: memoryview) -> LibraryFacts:
 def _check_entries(data: memoryview, count: int) -> None:
     place = _place_of_table(data) + abi.LIBRARY_HEADER_BYTES
     pcs = [pc for pc, _ in struct.iter_unpack("<Ii", data[place : place + 8 * count])]
-    if len(pcs) != count or any(a >= b for a, b in pairwise(pcs)) or not all(map(is_aligned, pcs)):
+    if len(pcs) != count or any(a >= b for a, b in pairwise(pcs)) or not all(map(may_be_code, pcs)):
         raise Damaged("its entries are out of order")
 
 

@@ -6,6 +6,7 @@ import argparse
 
 from .. import pipeline
 from ..analysis import Block, Function
+from ..isa.disassembly import encoding_text
 from .arguments import add_function, add_program, named_functions
 
 DESCRIPTION = """\
@@ -33,8 +34,8 @@ def main(arguments: argparse.Namespace) -> int:
             block = function.blocks[pc]
             slot = f"slot of {block.slot_of:08x}, " if block.slot_of is not None else ""
             print(f"  block {pc:08x}  # {slot}{_ends(function, block)}{', entry' if pc in function.entries else ''}")
-            for at, word, text in guest.block_lines(function, block):
-                print(f"    {at:08x}: {word:08x}  {text}")
+            for at, instruction, text in guest.block_lines(function, block):
+                print(f"    {at:08x}: {encoding_text(instruction)}  {text}")
     return 0
 
 

@@ -19,7 +19,8 @@ from ..analysis import Block, End, Function
 from ..architecture import INSTRUCTION_BYTES
 from ..errors import one_line
 from ..guest import Guest, guest_in
-from ..isa import decode
+from ..isa import Instruction
+from ..isa.disassembly import encoding_text
 from ..isa.effects import masks
 from ..state import GPR_NAMES, REGISTERS
 from .run import guest_words
@@ -232,12 +233,6 @@ def _differing_bits(record: Record) -> int:
     return sum(1 << number for number, name in enumerate(GPR_NAMES) if name in names)
 
 
-def _written(word: int) -> int:
-    """Return the bits of the registers that an instruction writes."""
-    instruction = decode(word)
-    return masks(instruction, 0)[1] if instruction is not None else 0
-
-
 def _disassembly(code: _Code, record: Record, suspect: int) -> Iterator[str]:
     """Yield the last blocks of the interpreter's way and that of the suspect; `>` marks what writes what differs."""
     writers = {entry["pc"] for entry in record["differ"]} | {suspect}
@@ -252,21 +247,21 @@ def _disassembly(code: _Code, record: Record, suspect: int) -> Iterator[str]:
         file, function, block = found
         yield f"  {file.name}{function.name}, block {block.start:08x}:"
         lines = list(file.guest.block_lines(function, block))
-        marked = {at for at, word, _ in lines if at + file.delta in writers or _written(word) & bits}
+        marked = {at for at, one, _ in lines if at + file.delta in writers or masks(one, 0)[1] & bits}
         yield from _shortened(lines, marked)
 
 
-def _shortened(lines: list[tuple[int, int, str]], marked: set[int]) -> Iterator[str]:
+def _shortened(lines: list[tuple[int, Instruction, str]], marked: set[int]) -> Iterator[str]:
     """Yield instructions, `>` before those marked; of a long block what is near them and near its ends."""
     matter = {0, len(lines) - 1, *(number for number, line in enumerate(lines) if line[0] in marked)}
     last = -1
-    for number, (at, word, text) in enumerate(lines):
+    for number, (at, instruction, text) in enumerate(lines):
         if all(abs(number - other) > LINES_AROUND for other in matter):
             continue
         if number > last + 1:
             yield "    ..."
         last = number
-        yield f"  {'>' if at in marked else ' '} {at:08x}: {word:08x}  {text}"
+        yield f"  {'>' if at in marked else ' '} {at:08x}: {encoding_text(instruction)}  {text}"
 
 
 def _reproduce(record: Record, found: tuple[_File, Function, Block] | None, arguments: argparse.Namespace) -> str:

@@ -13,7 +13,7 @@ import struct
 from bisect import bisect_right
 from typing import NamedTuple
 
-from ..architecture import is_aligned
+from ..architecture import may_be_code
 from .tables import Malformed, RawFile
 
 MAX_ENTRIES = 200_000
@@ -219,7 +219,7 @@ class _EhFrame:
     def _is_code(self, address: int) -> bool:
         """Tell whether an instruction can stand at a link-time address."""
         index = bisect_right(self._code_starts, address + self.bias) - 1
-        return is_aligned(address) and index >= 0 and address + self.bias < self.code[index][1]
+        return may_be_code(address) and index >= 0 and address + self.bias < self.code[index][1]
 
     def _landing_pads(self, lsda: int | None, function_start: int) -> tuple[_Addresses, _Ranges]:
         """Return the landing pads of a function, and what they guard."""

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from elftools.elf.constants import SHN_INDICES
 
-from ..architecture import MICROMIPS, MIPS16, Module
+from ..architecture import MICROMIPS
 from ..errors import one_line
 
 PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_GNU_EH_FRAME = 1, 2, 3, 0x6474E550
@@ -184,30 +184,29 @@ def _string(content: bytes, strings: Place, offset: int, limit: int) -> str | No
 def read_symbols(raw: RawFile, table: Place, strings: Place, warnings: list[str]) -> list[Symbol]:
     """Return the defined symbols of one table that name code or data; files, sections and TLS offsets are left out.
 
-    A symbol whose name cannot be read keeps its address and has the name "". Symbols of MIPS16 and microMIPS code
-    (st_other) are left out, with one warning.
+    A symbol whose name cannot be read keeps its address and has the name "". Those of MIPS16 code (st_other) get
+    odd addresses; those of microMIPS code are left out, with one warning.
     """
     if table[1] > 16 * MAX_SYMBOLS:
         warnings.append(f"symbol table of {table[1] // 16} entries: only the first {MAX_SYMBOLS} were read")
     symbols, nameless, budget = [], 0, MAX_ALL_NAMES_BYTES
-    compressed: dict[Module, list[str]] = {}
+    compressed: list[str] = []
     for name_offset, value, size, info, other, section in raw.records(_head(table), "IIIBBH"):
         kind = _TYPES.get(info & 15)
         if kind is None or section == SHN_INDICES.SHN_UNDEF or section >= SHN_INDICES.SHN_LORESERVE:
             continue
         if other & _STO_COMPRESSED:
-            code = MIPS16 if other & _STO_MIPS16 == _STO_MIPS16 else MICROMIPS
-            found = _string(raw.content, strings, name_offset, MAX_NAME_BYTES) or f"0x{value:x}"
-            compressed.setdefault(code, []).append(found)
-            continue
+            if other & _STO_MIPS16 != _STO_MIPS16:
+                compressed.append(_string(raw.content, strings, name_offset, MAX_NAME_BYTES) or f"0x{value:x}")
+                continue
+            value |= 1
         name = _string(raw.content, strings, name_offset, MAX_NAME_BYTES) if budget > 0 else None
         nameless += name is None
         budget -= len(name or "")
         symbols.append(Symbol(name or "", value, size, kind, _BINDINGS.get(info >> 4, "LOCAL")))
-    for module, names in compressed.items():
-        shown = ", ".join(names[:MAX_SHOWN_NAMES]) + (", ..." if len(names) > MAX_SHOWN_NAMES else "")
-        what = "which the interpreter runs" if module.runs else "which is not supported"
-        warnings.append(f"{len(names)} symbols name {module.name} code, {what}: {shown}")
+    if compressed:
+        shown = ", ".join(compressed[:MAX_SHOWN_NAMES]) + (", ..." if len(compressed) > MAX_SHOWN_NAMES else "")
+        warnings.append(f"{len(compressed)} symbols name {MICROMIPS.name} code, which is not supported: {shown}")
     if nameless:
         warnings.append(f"{nameless} symbols have a name that cannot be read: they keep their addresses only")
     return symbols

@@ -42,6 +42,7 @@ from ..lift.nodes import Destination
 from ..lift.options import LiftOptions
 from ..state import OFFSETS, SLOT_BYTES
 from ..target import this_target
+from .doors import door
 from .types import PASSED
 from .writer import DELTA, LIKELY, STATE_TAG, TABLE_TAG, Value, Writer, location, text
 
@@ -112,21 +113,21 @@ LOOKUP = f"""\
 define internal ptr @lookup(ptr noalias %s, i32 %target) {LIFTED_ATTRIBUTES} alwaysinline {{
   %low = and i32 %target, 3
   %aligned = icmp eq i32 %low, 0
-  br i1 %aligned, label %look, label %found, {LIKELY}
+  br i1 %aligned, label %look, label %other, {LIKELY}
 look:
   %field = getelementptr i8, ptr %s, i64 {OFFSETS["dispatch"]}
   %table = load ptr, ptr %field, {STATE_TAG}, !invariant.load !0
   %wide = zext i32 %target to i64
   %entry = getelementptr i8, ptr %table, i64 %wide
   %displacement = load i32, ptr %entry, {TABLE_TAG}
-  br label %found
-found:
-  %distance = phi i32 [ 0, %0 ], [ %displacement, %look ]
-  %far = sext i32 %distance to i64
+  %far = sext i32 %displacement to i64
   %fallback.field = getelementptr i8, ptr %s, i64 {OFFSETS["fallback"]}
   %fallback = load ptr, ptr %fallback.field, {STATE_TAG}, !invariant.load !0
   %callee = getelementptr i8, ptr %fallback, i64 %far
   ret ptr %callee
+other:
+  %callee.other = call {door("mr_lookup_mips16")}(ptr %s, i32 %target)
+  ret ptr %callee.other
 }}
 """
 """Finds the lifted function at a guest pc, or else `@call_unlifted`. Entries have 4 bytes, as instructions have."""

@@ -108,6 +108,10 @@ class Control:
             word = self._writer.value(f"load i32, ptr %s.{unit.name}, {STATE_TAG}")
             self._file.set(unit, self._writer.value(f"icmp ne i32 {word}, 0"))
 
+    def code_address(self, displacement: int) -> Value:
+        pc = self._current.pc
+        return self._writer.pc((pc - pc % INSTRUCTION_BYTES + displacement) & 0xFFFFFFFF)
+
     def sync_code(self, base: Value, displacement: int) -> None:
         address = text(self._integers.add(base, displacement & 0xFFFFFFFF))
         self._writer.void(f"call {door('mr_synci')}(ptr %s, i32 {address}){self._writer.debug}")

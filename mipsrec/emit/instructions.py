@@ -176,10 +176,10 @@ class InstructionWriter:
         machine.current.op = PLAIN
 
     def slot(self) -> None:
-        """Write the delay slot of the block whose body was written last."""
-        assert self._block is not None and self._block.slot is not None
+        """Write the delay slot of the block whose body was written last, if it has one."""
+        assert self._block is not None
         op = self._block.slot
-        if self._slot_done:
+        if self._slot_done or op is None:
             return
         self._machine.current.in_slot = True
         self.instruction(op, self._block.block.terminator_pc)

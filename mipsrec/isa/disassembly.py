@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..architecture import HALF_BYTES
 from ..state import GPR_NAMES
-from . import ROWS
+from .mips16 import text16
+from .mips16_jump import Instruction16
 from .row import Instruction
+from .words import ROWS
 
 _OPERANDS: dict[str, Callable[[Instruction, int], str]] = {
     "rs": lambda i, pc: GPR_NAMES[i.rs],
@@ -67,10 +70,19 @@ def disassemble(instruction: Instruction | None, pc: int, word: int = 0) -> str:
         return f".word 0x{word:08x}"
     if instruction.word == 0:
         return "nop"
+    if isinstance(instruction, Instruction16) and (text := text16(instruction, pc)) is not None:
+        return text
     mnemonic, operands = _TEMPLATES[instruction.row]
     if not operands:
         return mnemonic
     return f"{mnemonic} " + ", ".join([operand(instruction, pc) for operand in operands])
+
+
+def encoding_text(instruction: Instruction) -> str:
+    """Return an instruction as its code has it: eight hexadecimal digits, or four and blanks for one half."""
+    if instruction.size_bytes == HALF_BYTES:
+        return f"{instruction.encoding:04x}    "
+    return f"{instruction.encoding:08x}"
 
 
 _HOST_PLACEHOLDERS = {

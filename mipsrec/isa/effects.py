@@ -9,9 +9,9 @@ computed with floats, on which FCSR's causes depend."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-from ..state import BIT_NAMES, RA, bit_of, first_bit
+from ..state import BIT_NAMES, RA, SP, bit_of, first_bit
 from .row import Instruction, Row, Use
 
 HILO_BIT, DSP_BIT, FPR_BIT, FCC_BIT, LAST_BIT = map(first_bit, ("hilo", "dsp_control", "fpr", "fcc", "fp_word"))
@@ -60,6 +60,7 @@ class Effects:
     reads: tuple[Use, ...]
     writes: tuple[Use, ...]
     access: Access | None
+    """Of memory, if there is one; save and restore have several."""
     result: Value | None
     """What the only general-purpose register that its meaning writes gets."""
     condition: Value | None
@@ -81,6 +82,8 @@ class Effects:
     """FCSR's causes depend on it."""
     adds_constant: bool
     """It is addiu: its result is rs and the immediate, and it does nothing else."""
+    steps_sp: bool
+    """It adds the immediate to sp, whatever else it does."""
     float_operands: tuple[str, ...]
     """How it reads floating-point registers, in order: as `single`, `double`, `word` or `long` (meaning.py)."""
 
@@ -117,7 +120,7 @@ class _Fields:
 
     rs, rt, rd, fr, ft, fs, fd, cc, fcc, ac = "rs", "rt", "rd", "fr", "ft", "fs", "fd", "cc", "fcc", "ac"
     sa, msb, lsb = _Field("sa", 1), _Field("msb", 2), _Field("lsb", 1)
-    imm, uimm = _Field("imm", 1), _Field("uimm", 1)
+    imm, uimm, displacement = _Field("imm", 1), _Field("uimm", 1), _Field("displacement", 1)
     amount, shift, half, reads, writes, overflow = (
         _Field(name, 1) for name in ("amount", "shift", "half", "reads", "writes", "")
     )
@@ -222,6 +225,7 @@ class _Recorder:
         self._call("write_control", ())
 
 
+T = TypeVar("T")
 _effects: dict[Row, Effects] = {}
 
 
@@ -243,24 +247,29 @@ def _record(row: Row) -> Effects:
     called = recorder.called
     if row.link:
         recorder.writes.append(Use("gpr", RA if row.link == "ra" else "rd"))
-    assert len(recorder.accesses) <= 1 and len(recorder.results) <= 1, row.name
-    kind = recorder.accesses[0].kind if recorder.accesses else ""
+    kinds = {access.kind for access in recorder.accesses}
     return Effects(
         tuple(dict.fromkeys(recorder.reads)),
         tuple(dict.fromkeys(recorder.writes)),
-        recorder.accesses[0] if recorder.accesses else None,
-        recorder.results[0] if recorder.results else None,
+        _only(recorder.accesses),
+        _only(recorder.results),
         condition,
         traps=not called.isdisjoint(("trap_if", "raise_always")),
         calls_host=not called.isdisjoint(_CALLS),
         is_linked=not called.isdisjoint(("load_linked", "store_conditional")),
         fences="fence" in called,
-        loads=kind == LOAD or "load_linked" in called,
-        stores=kind == STORE or "store_conditional" in called,
+        loads=LOAD in kinds or "load_linked" in called,
+        stores=STORE in kinds or "store_conditional" in called,
         computes_float=Use("last", 0) in recorder.writes,
         adds_constant=recorder.results == [_SUM] and "trap_if" not in called,
+        steps_sp=_SP_STEP in recorder.results,
         float_operands=tuple(recorder.float_operands),
     )
+
+
+def _only(found: list[T]) -> T | None:
+    """Return what there is one of; save and restore access memory several times, and write several registers."""
+    return found[0] if len(found) == 1 else None
 
 
 # ---- one instruction ----
@@ -314,6 +323,7 @@ def added_constant(instruction: Instruction) -> int | None:
 
 
 _SUM = Value("add", (_BASED, Value("const", ("imm",))))
+_SP_STEP = Value("add", (Value("gpr", (SP,)), Value("const", ("imm",))))
 
 
 def copied_register(instruction: Instruction) -> int | None:

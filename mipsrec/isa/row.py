@@ -26,6 +26,10 @@ class Flow(enum.Enum):
     STOP = "stop"  # always raises an exception
 
 
+_WITH_SLOT = (Flow.BRANCH, Flow.BRANCH_LIKELY, Flow.JUMP, Flow.JUMP_REGISTER)
+"""In MIPS32 code."""
+
+
 @dataclass(frozen=True, slots=True)
 class Use:
     """A register operand as a row names it: which file, and the field that holds its number, or the number itself."""
@@ -61,7 +65,8 @@ class Instruction:
 
     __slots__ = (
         "row", "word", "rs", "rt", "rd", "sa", "fr", "ft", "fs", "fd", "imm", "uimm", "cc", "fcc", "lsb", "msb",
-        "index", "code", "register_masks",
+        "index", "code", "register_masks", "size_bytes", "slot_bytes",
+        "encoding", "displacement",
     )  # fmt: skip
 
     def __init__(self, row: Row, word: int) -> None:
@@ -78,6 +83,10 @@ class Instruction:
         self.index = word & 0x3FFFFFF
         self.code = word >> 6 & 0xFFFFF
         self.register_masks: list[tuple[int, int] | None] = [None, None]  # what uses.masks found, by Status.FR
+        self.size_bytes = row.size_bytes
+        self.slot_bytes = INSTRUCTION_BYTES if row.flow in _WITH_SLOT else 0  # of the delay slot, where it has one
+        self.encoding = word  # what the code has for it
+        self.displacement = 0  # of instructions of MIPS16e code that are relative to the pc
 
     # fields of the DSP module's instructions
 
@@ -116,11 +125,11 @@ class Instruction:
 
     def next_pc(self, pc: int) -> int:
         """Return the address behind the instruction at `pc`: of a branch or jump, that of its delay slot."""
-        return pc + self.row.size_bytes
+        return pc + self.size_bytes
 
     def return_pc(self, pc: int) -> int:
-        """Return the address behind the delay slot of the branch or jump at `pc`."""
-        return pc + self.row.size_bytes + INSTRUCTION_BYTES
+        """Return the address behind the branch or jump at `pc` and its delay slot, if it has one."""
+        return pc + self.size_bytes + self.slot_bytes
 
     def branch_target(self, pc: int) -> int:
         """Return the taken target of a BRANCH row at `pc` (manual: relative to the delay slot)."""

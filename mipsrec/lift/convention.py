@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ..analysis import Block, End, Function
 from ..analysis.symbolic import constant_condition
 from ..isa import Flow, Instruction
-from ..isa.effects import FPR_BIT, added_constant, masks
+from ..isa.effects import FPR_BIT, added_constant, effects, masks
 from ..state import CALLEE_SAVED, GPR_NAMES, RA, SP, T9, V0
 from ..target import this_target
 from .nodes import Destination
@@ -209,8 +209,9 @@ def symbol_of(function: Function, callee: Callee | None) -> str:
 
 
 def moves_sp(instruction: Instruction) -> bool:
-    """Return whether an instruction adds a constant to sp."""
-    return instruction.rs == instruction.rt == SP and added_constant(instruction) is not None
+    """Return whether an instruction adds its immediate to sp."""
+    is_sum = instruction.rs == instruction.rt == SP and added_constant(instruction) is not None
+    return is_sum or effects(instruction.row).steps_sp
 
 
 def lowers_sp(instruction: Instruction) -> bool:

@@ -134,9 +134,9 @@ def _function_facts(function: Function) -> tuple[Any, ...]:
 
 def _block_facts(block: Block) -> tuple[Any, ...]:
     start, body, end, terminator, terminator_pc, delay_slot, target, next_pc, slot_of = _BLOCK(block)
-    words = [instruction.word for instruction in body]
+    words = [instruction.encoding for instruction in body]
     return start, words, end.value, _word(terminator), terminator_pc, _word(delay_slot), target, next_pc, slot_of
 
 
 def _word(instruction: Instruction | None) -> int | None:
-    return instruction.word if instruction is not None else None
+    return instruction.encoding if instruction is not None else None

@@ -156,13 +156,15 @@ OWN: tuple[Entry, ...] = (
     _own("spill_float", _choice("double", "fs", True, _FLOATS)),
     _own("fill_float", _choice("double", "fs", False, _FLOATS)),
     _own("poll"),
+    _own("jump16", _choice("gpr", "rs", True, _ANYWHERE)),
     _own("record_word"),
     *(_own(f"record_{number}", _choice("double", "fs", True, (*_FLOATS, MEMORY))) for number in range(3)),
     *(_own(f"record_single_{number}", _choice("single", "fs", True, _IN_STATE)) for number in range(3)),
 )
 """Operations of the translator's own. fetch: a register becomes TEMP. keep: TEMP, which stays, is stored. spill and
 fill: a pinned register goes to its place in the state, or comes from there. link: a register becomes pc + 8. poll: goes
-to the target unless a signal waits. record: what FCSR's causes depend on, the word of an instruction and its operands.
+to the target unless a signal waits. jump16: a jump to an address, which is likely one of MIPS16e code. record: what
+FCSR's causes depend on, the word of an instruction and its operands.
 """
 
 

@@ -34,7 +34,7 @@ class Exits:
     def _refuse(self, *operands: object) -> NoReturn:
         raise Unsupported
 
-    raise_always = read_hardware = read_control = write_control = sync_code = _refuse
+    raise_always = read_hardware = read_control = write_control = sync_code = code_address = _refuse
 
 
 class ExitGuards:

@@ -120,6 +120,28 @@ def _jump(machine: StencilMachine, entry: Entry, instruction: object) -> None:
     _go_to(machine, writer.value(f"getelementptr i8, ptr {code}, i64 {far}"))
 
 
+def _jump16(machine: StencilMachine) -> None:
+    """Do the same for an address of MIPS16e code; other addresses are the host's matter."""
+    machine.goes_on = False
+    writer = machine.writer
+    target = text(machine.registers.gpr("rs"))
+    machine.state.set_word("pc", target)
+    flipped = writer.value(f"xor i32 {target}, 1")  # bit 0, and those above the user's half, must be 0 then
+    other = writer.value(f"and i32 {flipped}, {1 | -1 << 31}")
+    wait = writer.value(f"or i32 {other}, {machine.state.word('signalled')}")
+    there, look = writer.fresh_label(), writer.fresh_label()
+    writer.void(f"br i1 {writer.value(f'icmp ne i32 {wait}, 0')}, label %{there}, label %{look}, {UNLIKELY}")
+    writer.label(there)
+    _go_to(machine, "@leave_there")
+    writer.label(look)
+    table, code = (
+        writer.value(f"load ptr, ptr {machine.state.pointer(field)}, {STATE_TAG}") for field in ("translated16", "code")
+    )
+    place = writer.value(f"getelementptr i16, ptr {table}, i64 {widened(writer, flipped)}")
+    far = writer.value(f"sext i32 {writer.value(f'load i32, ptr {place}')} to i64")
+    _go_to(machine, writer.value(f"getelementptr i8, ptr {code}, i64 {far}"))
+
+
 def _perform_own(name: str, machine: StencilMachine, sample: int) -> None:
     """Write an operation of the translator's own (catalogue.OWN)."""
     writer, registers = machine.writer, machine.registers
@@ -147,6 +169,8 @@ def _perform_own(name: str, machine: StencilMachine, sample: int) -> None:
     elif name == "poll":
         quiet = writer.value(f"icmp eq i32 {machine.state.word('signalled')}, 0")
         _branch(machine, quiet, True)
+    elif name == "jump16":
+        _jump16(machine)
     elif name == "record_word":
         machine.state.set_word("fp_word", Expression(_WORD_SAMPLES[sample], "word"))
     else:

@@ -34,6 +34,7 @@ struct words {
     bool changing; /* the guest may write them, here or through another mapping */
     volatile unsigned count;
     uint32_t words[MR_UNIT_INSTRUCTIONS];
+    uint16_t halves[MR_UNIT_HALVES]; /* of MIPS16e code */
 };
 
 static bool may_change(uint32_t pc)
@@ -41,12 +42,24 @@ static bool may_change(uint32_t pc)
     return (mr_pages[pc / MR_PAGE_BYTES] & (MR_WRITE | MR_SHARED)) != 0;
 }
 
+static bool is_of_that_kind(const struct words *words, uint32_t pc)
+{
+    return pc < MR_USER_END && (mr_pages[pc / MR_PAGE_BYTES] & MR_READ) != 0 && may_change(pc) == words->changing;
+}
+
 static void copy_words(struct words *words)
 {
-    for (uint32_t pc = words->pc; words->count < MR_UNIT_INSTRUCTIONS && pc < MR_USER_END; pc += 4) {
-        if ((mr_pages[pc / MR_PAGE_BYTES] & MR_READ) == 0 || may_change(pc) != words->changing)
-            break;
+    for (uint32_t pc = words->pc; words->count < MR_UNIT_INSTRUCTIONS && is_of_that_kind(words, pc); pc += 4) {
         words->words[words->count] = mr_swap32(*(const volatile uint32_t *)((uintptr_t)mr_window + pc));
+        words->count = words->count + 1;
+    }
+}
+
+static void copy_halves(struct words *words)
+{
+    uint32_t at = words->pc & ~1u;
+    for (; words->count < MR_UNIT_HALVES && is_of_that_kind(words, at); at += MR_HALF_BYTES) {
+        words->halves[words->count] = mr_swap16(*(const volatile uint16_t *)((uintptr_t)mr_window + at));
         words->count = words->count + 1;
     }
 }
@@ -57,9 +70,20 @@ static void read_words(struct words *words)
     jmp_buf faulted, *outer = mr_host_thread.recovery;
     if (setjmp(faulted) == 0) {
         mr_host_thread.recovery = &faulted;
-        copy_words(words);
+        if (mr_is_mips16(words->pc))
+            copy_halves(words);
+        else
+            copy_words(words);
     }
     mr_host_thread.recovery = outer;
+}
+
+/* What may change of MIPS16e code is left to the interpreter. */
+static bool translate(struct mr_state *s, const struct words *words)
+{
+    if (!mr_is_mips16(words->pc))
+        return mr_translate(s, words->pc, words->words, words->count, words->changing);
+    return !words->changing && mr_translate16(s, words->pc, words->halves, words->count);
 }
 
 static bool make(struct mr_state *s, uint32_t pc)
@@ -68,7 +92,7 @@ static bool make(struct mr_state *s, uint32_t pc)
     mr_lock();
     words.changing = may_change(pc);
     read_words(&words);
-    bool made = mr_code_of(s, pc) != NULL || mr_translate(s, pc, words.words, words.count, words.changing);
+    bool made = mr_code_of(s, pc) != NULL || translate(s, &words);
     mr_unlock();
     return made;
 }
@@ -117,17 +141,18 @@ void mr_baseline_forget(uint32_t guest, uint32_t size_bytes)
 
 void mr_baseline_fault(struct mr_state *s, uintptr_t host_pc, const void *context)
 {
-    uint32_t place = mr_baseline_on ? mr_code_place(host_pc) : 0;
-    if (place == 0)
+    const struct mr_unit_place *place = mr_baseline_on ? mr_code_place(host_pc) : NULL;
+    if (place == NULL)
         return;
-    if ((place & 1) == 0)
+    if (!place->in_state)
         mr_store_pins(s, context);
-    s->pc = place & ~1u;
+    s->pc = place->pc;
 }
 
 uint32_t mr_baseline_guest_pc(uintptr_t host_pc)
 {
-    return mr_baseline_on ? mr_code_place(host_pc) & ~1u : 0;
+    const struct mr_unit_place *place = mr_baseline_on ? mr_code_place(host_pc) : NULL;
+    return place != NULL ? place->pc : 0;
 }
 
 void mr_baseline_report(void)

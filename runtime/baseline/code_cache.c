@@ -24,7 +24,7 @@
 #define REGION_UNITS (1u << 18)
 
 struct unit {
-    uint32_t start, instruction_count; /* of guest code; 0 instructions: forgotten */
+    uint32_t start, entry_count; /* of guest code, as far as instructions may begin; 0: forgotten */
     uint8_t *code;
     uint32_t size_bytes, place_count;
     struct mr_unit_place *places;
@@ -52,7 +52,7 @@ static uint8_t *cache;
 static struct region regions[REGIONS], *filling;
 static struct unit *units; /* of all regions */
 static struct page_unit **units_of_page;
-static uint8_t *open_chunks;
+static uint8_t *open_chunks, *open_chunks16;
 
 struct reservation {
     void **range;
@@ -79,13 +79,15 @@ static bool reserve_all(const struct reservation *wanted, unsigned count)
 bool mr_code_cache_start(struct mr_state *s)
 {
     enum { READ_WRITE = PROT_READ | PROT_WRITE };
-    void *table, *code, *all_units, *all_pages, *all_chunks;
+    void *table, *table16, *code, *all_units, *all_pages, *all_chunks, *all_chunks16;
     const struct reservation wanted[] = {
         {&table, TABLE_BYTES, PROT_READ}, /* so that no memory is charged for it however strict the host is */
+        {&table16, TABLE_BYTES, PROT_READ},
         {&code, mr_code_cache_bytes, READ_WRITE | PROT_EXEC},
         {&all_units, REGIONS * REGION_UNITS * sizeof *units, READ_WRITE},
         {&all_pages, (USER_PAGES + 1) * sizeof *units_of_page, READ_WRITE},
         {&all_chunks, TABLE_BYTES >> CHUNK_SHIFT, READ_WRITE},
+        {&all_chunks16, TABLE_BYTES >> CHUNK_SHIFT, READ_WRITE},
     };
     if (!reserve_all(wanted, sizeof wanted / sizeof *wanted))
         return false;
@@ -93,6 +95,7 @@ bool mr_code_cache_start(struct mr_state *s)
     units = all_units;
     units_of_page = all_pages;
     open_chunks = all_chunks;
+    open_chunks16 = all_chunks16;
     for (unsigned i = 0; i < REGIONS; i++) {
         regions[i].start = regions[i].next = cache + mr_code_cache_bytes / REGIONS * i;
         regions[i].end = regions[i].start + mr_code_cache_bytes / REGIONS;
@@ -102,6 +105,7 @@ bool mr_code_cache_start(struct mr_state *s)
     regions[0].start = regions[0].next = cache + MR_ENTRANCE_BYTES;
     filling = regions;
     s->translated = table;
+    s->translated16 = table16;
     s->code = cache;
     return true;
 }
@@ -124,36 +128,39 @@ static struct unit *unit_at(const uint8_t *code)
     return unit != NULL && code < unit->code + unit->size_bytes ? unit : NULL;
 }
 
-uint32_t mr_code_place(uintptr_t host_pc)
+const struct mr_unit_place *mr_code_place(uintptr_t host_pc)
 {
     const uint8_t *code = cache + (host_pc - (uintptr_t)cache);
     if (cache == NULL || host_pc - (uintptr_t)cache >= mr_code_cache_bytes)
-        return 0;
+        return NULL;
     const struct unit *unit = unit_at(code);
-    if (unit == NULL)
-        return 0;
-    uint32_t offset = (uint32_t)(code - unit->code), found = 0;
-    for (uint32_t i = 0; i < unit->place_count && unit->places[i].offset <= offset; i++)
-        found = unit->places[i].pc;
+    const struct mr_unit_place *found = NULL;
+    for (uint32_t i = 0; unit != NULL && i < unit->place_count && unit->places[i].offset <= code - unit->code; i++)
+        found = &unit->places[i];
     return found;
 }
 
 /* ---- units ---- */
 
+/* Makes the entries of pcs from `from` to `to` writable, both of one kind of code. */
 static bool open_table(const struct mr_state *s, uint32_t from, uint32_t to)
 {
-    for (uint32_t chunk = from >> CHUNK_SHIFT; chunk <= to >> CHUNK_SHIFT; chunk++) {
-        void *part = (void *)((uintptr_t)s->translated + ((uintptr_t)chunk << CHUNK_SHIFT));
-        if (!open_chunks[chunk] && mprotect(part, (size_t)1 << CHUNK_SHIFT, PROT_READ | PROT_WRITE) != 0)
+    uintptr_t table = (uintptr_t)(mr_is_mips16(from) ? s->translated16 : s->translated);
+    uint8_t *opened = mr_is_mips16(from) ? open_chunks16 : open_chunks;
+    uintptr_t first = ((uintptr_t)mr_code_entry(s, from) - table) >> CHUNK_SHIFT;
+    uintptr_t last = ((uintptr_t)mr_code_entry(s, to) - table) >> CHUNK_SHIFT;
+    for (uintptr_t chunk = first; chunk <= last; chunk++) {
+        void *part = (void *)(table + (chunk << CHUNK_SHIFT));
+        if (!opened[chunk] && mprotect(part, (size_t)1 << CHUNK_SHIFT, PROT_READ | PROT_WRITE) != 0)
             return false;
-        open_chunks[chunk] = true;
+        opened[chunk] = true;
     }
     return true;
 }
 
 static void set_entry(const struct mr_state *s, uint32_t pc, int32_t displacement)
 {
-    __atomic_store_n((int32_t *)((uintptr_t)s->translated + pc), displacement, __ATOMIC_RELEASE);
+    __atomic_store_n(mr_code_entry(s, pc), displacement, __ATOMIC_RELEASE);
 }
 
 static bool note_page(uint32_t page, uint32_t number)
@@ -169,7 +176,7 @@ static bool note_page(uint32_t page, uint32_t number)
 bool mr_unit_add(struct mr_state *s, const struct mr_unit_text *text)
 {
     uint32_t index = atomic_load(&filling->unit_count);
-    uint32_t last = text->start + MR_INSTRUCTION_BYTES * (text->instruction_count - 1);
+    uint32_t last = mr_unit_pc(text->start, text->entry_count - 1);
     struct unit *unit = &filling->units[index];
     struct mr_unit_place *places = malloc(text->place_count * sizeof *places);
     uint32_t first_page = text->start / MR_PAGE_BYTES, last_page = last / MR_PAGE_BYTES, number = (uint32_t)(unit - units);
@@ -179,15 +186,15 @@ bool mr_unit_add(struct mr_state *s, const struct mr_unit_text *text)
         return false;
     }
     memcpy(places, text->places, text->place_count * sizeof *places);
-    *unit = (struct unit){text->start, text->instruction_count, text->code, (uint32_t)text->size_bytes,
+    *unit = (struct unit){text->start, text->entry_count, text->code, (uint32_t)text->size_bytes,
                           text->place_count, places, NULL};
     filling->next = text->code + text->size_bytes;
     atomic_store(&filling->unit_count, index + 1);
-    for (uint32_t i = 0; i < text->instruction_count; i++)
+    for (uint32_t i = 0; i < text->entry_count; i++)
         if (text->entries[i] != 0) {
             uint8_t *code = text->code + text->entries[i] - 1;
-            set_entry(s, text->start + MR_INSTRUCTION_BYTES * i, (int32_t)(code - cache));
-            mr_links_connect(text->start + MR_INSTRUCTION_BYTES * i, code, &unit->links);
+            set_entry(s, mr_unit_pc(text->start, i), (int32_t)(code - cache));
+            mr_links_connect(mr_unit_pc(text->start, i), code, &unit->links);
         }
     mr_baseline_counts.units++;
     mr_baseline_counts.instructions += text->instruction_count;
@@ -200,7 +207,7 @@ void mr_baseline_visit(void (*visit)(uint32_t start, void *argument), void *argu
     mr_lock();
     for (const struct region *region = regions; region < regions + REGIONS; region++)
         for (uint32_t i = 0; i < region->unit_count; i++)
-            if (region->units[i].instruction_count != 0)
+            if (region->units[i].entry_count != 0)
                 visit(region->units[i].start, argument);
     mr_unlock();
 }
@@ -215,12 +222,12 @@ void mr_link(struct mr_state *s, uint8_t *displacement, uint8_t *stub, uint32_t 
 
 static void forget(const struct mr_state *s, struct unit *unit)
 {
-    for (uint32_t i = 0; i < unit->instruction_count; i++) {
-        uint8_t *code = mr_code_of(s, unit->start + MR_INSTRUCTION_BYTES * i);
+    for (uint32_t i = 0; i < unit->entry_count; i++) {
+        uint8_t *code = mr_code_of(s, mr_unit_pc(unit->start, i));
         if (code != NULL && code >= unit->code && code < unit->code + unit->size_bytes)
-            set_entry(s, unit->start + MR_INSTRUCTION_BYTES * i, 0);
+            set_entry(s, mr_unit_pc(unit->start, i), 0);
     }
-    unit->instruction_count = 0;
+    unit->entry_count = 0;
     mr_links_to_stubs(&unit->links);
 }
 
@@ -237,7 +244,7 @@ static bool drop_notes(uint32_t page)
     bool found = false;
     for (struct page_unit **at = &units_of_page[page]; *at != NULL;) {
         struct page_unit *note = *at;
-        if (units[note->number].instruction_count != 0) {
+        if (units[note->number].entry_count != 0) {
             at = &note->next;
             continue;
         }
@@ -253,7 +260,7 @@ static bool forget_in_page(const struct mr_state *s, uint32_t page, uint32_t gue
 {
     for (const struct page_unit *note = units_of_page[page]; note != NULL; note = note->next) {
         struct unit *unit = &units[note->number];
-        if (unit->start < end && unit->start + MR_INSTRUCTION_BYTES * unit->instruction_count > guest)
+        if (unit->start < end && mr_unit_pc(unit->start, unit->entry_count) > guest)
             forget(s, unit);
     }
     return drop_notes(page);

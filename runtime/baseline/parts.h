@@ -2,6 +2,7 @@
 #ifndef MR_BASELINE_PARTS_H
 #define MR_BASELINE_PARTS_H
 
+#include "base/instructions.h"
 #include "host/encoder.h"
 #include "mr_state.h"
 
@@ -78,24 +79,39 @@ extern const struct mr_glue mr_glue;
 
 /* Where the code of an instruction begins. */
 struct mr_unit_place {
-    uint32_t offset; /* from the unit's start */
-    uint32_t pc;     /* of it, or of the branch whose slot it is in; bit 0: the state has its registers */
+    uint32_t offset : 31;  /* from the unit's start */
+    uint32_t in_state : 1; /* the state has its registers */
+    uint32_t pc;           /* of it, or of the branch whose slot it is in */
 };
 extern struct mr_entrance mr_entrance;
+/* Instructions begin at every word, in MIPS16e code at every half. */
+static inline uint32_t mr_place_bytes(uint32_t pc)
+{
+    return mr_is_mips16(pc) ? MR_HALF_BYTES : MR_INSTRUCTION_BYTES;
+}
+static inline uint32_t mr_unit_pc(uint32_t start, uint32_t index)
+{
+    return start + mr_place_bytes(start) * index;
+}
+static inline int32_t *mr_code_entry(const struct mr_state *s, uint32_t pc)
+{
+    return mr_is_mips16(pc) ? &s->translated16[mr_half_index(pc)] : (int32_t *)((uintptr_t)s->translated + pc);
+}
 /* Returns false where the kernel gives no address space, or lets no memory be both written and executed. */
 bool mr_code_cache_start(struct mr_state *s);
 /* Where the next unit goes, or NULL: the cache is full, and a thread still executes what is to go first. */
 uint8_t *mr_code_room(const struct mr_state *s, size_t size_bytes);
 static inline uint8_t *mr_code_of(const struct mr_state *s, uint32_t pc)
 {
-    int32_t displacement = __atomic_load_n((int32_t *)((uintptr_t)s->translated + pc), __ATOMIC_ACQUIRE);
+    int32_t displacement = __atomic_load_n(mr_code_entry(s, pc), __ATOMIC_ACQUIRE);
     return displacement != 0 ? s->code + displacement : NULL;
 }
-uint32_t mr_code_place(uintptr_t host_pc); /* the pc of its place, or 0; for handlers of signals, too */
+const struct mr_unit_place *mr_code_place(uintptr_t host_pc); /* NULL: none; for handlers of signals, too */
 /* Adds a unit that is written where mr_code_room said, of at most two pages. entries[i]: 1 more than the offset at which the
- * code of the instruction at start + 4 * i begins, or 0: it may not be entered. Returns false where memory is short. */
+ * code of the instruction at mr_unit_pc(start, i) begins, or 0: none begins there, or it may not be entered. Returns false
+ * where memory is short. */
 struct mr_unit_text {
-    uint32_t start, instruction_count;
+    uint32_t start, entry_count, instruction_count;
     uint8_t *code;
     size_t size_bytes;
     const uint32_t *entries;
@@ -161,9 +177,11 @@ extern struct mr_baseline_counts mr_baseline_counts;
 
 /* ---- translate.c ---- */
 
+/* Under mr_lock: makes the unit that begins at a pc of MIPS16e code, from count halves. */
+bool mr_translate16(struct mr_state *s, uint32_t pc, const uint16_t *halves, unsigned count);
 /* Under mr_lock: makes the unit that begins at pc. The words of guest code are given, count of them. changing: they may
  * change without notice, so that the code compares them before it does what they say. */
 bool mr_translate(struct mr_state *s, uint32_t pc, const uint32_t *words, unsigned count, bool changing);
-enum { MR_UNIT_INSTRUCTIONS = 128 };
+enum { MR_UNIT_INSTRUCTIONS = 128, MR_UNIT_HALVES = 2 * MR_UNIT_INSTRUCTIONS };
 
 #endif

@@ -34,8 +34,7 @@ static void link_to(struct mr_writer *w, unsigned number, uint32_t pc)
         mr_emit_own(w, MR_OWN_LINK, mr_gpr_class(number), (struct mr_origin){(uint32_t)number << 21, pc, 0});
 }
 
-/* Whether the slot writes what the branch reads. */
-static bool conflicts(const struct mr_row *branch, const struct mr_entry_point *entry, uint32_t word, uint32_t slot_word)
+bool mr_slot_conflicts(const struct mr_row *branch, const struct mr_entry_point *entry, uint32_t word, uint32_t slot_word)
 {
     const struct mr_row *slot = mr_row_of(slot_word);
     if ((branch->flags & MR_READS_FCC) != 0 && (slot->flags & MR_WRITES_FCC) != 0)
@@ -54,7 +53,7 @@ static bool conflicts(const struct mr_row *branch, const struct mr_entry_point *
     return false;
 }
 
-static void go_to(struct mr_writer *w, uint32_t target, uint32_t pc)
+void mr_emit_way(struct mr_writer *w, uint32_t target, uint32_t pc)
 {
     if (target > pc) {
         mr_emit_jump(w, target);
@@ -67,15 +66,14 @@ static void go_to(struct mr_writer *w, uint32_t target, uint32_t pc)
 }
 
 /* Writes the jump over what is written until `land`, for where a branch is not taken. */
-static void jump_over(struct mr_writer *w, const struct mr_plan *not_taken, struct mr_origin origin)
+void mr_emit_jump_over(struct mr_writer *w, const struct mr_plan *not_taken, struct mr_origin origin)
 {
     w->local_count = 0;
     origin.target = MR_LOCAL_PC;
     mr_plan_carry_out(w, not_taken, origin);
 }
 
-/* Returns false where no way comes here. */
-static bool land(struct mr_writer *w)
+bool mr_land(struct mr_writer *w)
 {
     w->in_temp = 0;
     for (unsigned i = 0; i < w->local_count; i++)
@@ -83,7 +81,7 @@ static bool land(struct mr_writer *w)
     return w->local_count > 0;
 }
 
-static bool is_unconditional(const struct mr_stencil *stencil)
+bool mr_is_unconditional(const struct mr_stencil *stencil)
 {
     return stencil->hole_count == 1 && stencil->size_bytes == MR_JUMP_BYTES;
 }
@@ -98,20 +96,20 @@ static bool branch(struct mr_writer *w, const struct mr_row *row, uint32_t word,
     unsigned link = link_register(row, word);
     if (!mr_plan_make(w, row, row->entry, word, &not_taken) || (link != 0 && (word >> 21 & 31) == link))
         return false;
-    bool likely = row->flow == MR_LIKELY, twice = !likely && conflicts(row, not_taken.entry, word, slot_word);
+    bool likely = row->flow == MR_LIKELY, twice = !likely && mr_slot_conflicts(row, not_taken.entry, word, slot_word);
     link_to(w, link, pc);
     if (!likely && !twice)
         mr_emit_instruction(w, slot_word, pc, false);
     if (!likely && !twice && target > pc && mr_plan_make(w, row, row->taken, word, &taken)) {
         mr_plan_carry_out(w, &taken, origin);
-        w->ended = is_unconditional(taken.stencil);
+        w->ended = mr_is_unconditional(taken.stencil);
         return true;
     }
-    jump_over(w, &not_taken, origin);
+    mr_emit_jump_over(w, &not_taken, origin);
     if (likely || twice)
         mr_emit_instruction(w, slot_word, pc, false);
-    go_to(w, target, pc);
-    w->ended = !land(w);
+    mr_emit_way(w, target, pc);
+    w->ended = !mr_land(w);
     if (twice && !w->ended)
         mr_emit_instruction(w, slot_word, pc, false);
     return true;
@@ -121,7 +119,7 @@ static bool jump(struct mr_writer *w, const struct mr_row *row, uint32_t word, u
 {
     link_to(w, link_register(row, word), pc);
     mr_emit_instruction(w, mr_word_at(w, mr_next_pc(pc)), pc, false);
-    go_to(w, (mr_next_pc(pc) & 0xf0000000u) | (word & 0x03ffffffu) << 2, pc);
+    mr_emit_way(w, (mr_next_pc(pc) & 0xf0000000u) | (word & 0x03ffffffu) << 2, pc);
     return true;
 }
 
@@ -130,7 +128,7 @@ static bool jump_register(struct mr_writer *w, const struct mr_row *row, uint32_
     uint32_t slot_word = mr_word_at(w, mr_next_pc(pc));
     struct mr_plan plan;
     unsigned link = link_register(row, word);
-    if (!mr_plan_make(w, row, row->entry, word, &plan) || conflicts(row, plan.entry, word, slot_word) ||
+    if (!mr_plan_make(w, row, row->entry, word, &plan) || mr_slot_conflicts(row, plan.entry, word, slot_word) ||
         (link != 0 && (word >> 21 & 31) == link))
         return false;
     link_to(w, link, pc);
@@ -160,8 +158,8 @@ static bool with_slot(struct mr_writer *w, const struct mr_row *row, uint32_t wo
 
 static bool is_inside(const struct mr_writer *w, uint32_t pc)
 {
-    uint32_t index = mr_instruction_index(pc - w->start);
-    return mr_is_aligned(pc) && index < MR_UNIT_INSTRUCTIONS && w->entries[index] != 0;
+    uint32_t distance = pc - w->start, index = distance / mr_place_bytes(w->start);
+    return distance % mr_place_bytes(w->start) == 0 && index < MR_UNIT_HALVES && w->entries[index] != 0;
 }
 
 /* Puts a jump that can be redirected where the one of the site cannot. */
@@ -184,7 +182,7 @@ static void settle_sites(struct mr_writer *w, uint8_t *waits[MR_MOST_SITES])
         bool same = i > 0 && site->wants == MR_STALE && site[-1].wants == MR_STALE && site->pc == site[-1].pc;
         waits[i] = NULL;
         if (site->wants == MR_GO_ON && is_inside(w, site->pc)) {
-            mr_write_displacement(site->displacement, w->code + w->entries[(site->pc - w->start) / 4] - 1);
+            mr_write_displacement(site->displacement, w->code + w->entries[(site->pc - w->start) / mr_place_bytes(w->start)] - 1);
             continue;
         }
         if (site->wants == MR_GO_ON && !mr_can_redirect(site->displacement))
@@ -198,12 +196,12 @@ static void settle_sites(struct mr_writer *w, uint8_t *waits[MR_MOST_SITES])
     }
 }
 
-static bool finish(struct mr_writer *w, uint32_t end_pc)
+bool mr_writer_finish(struct mr_writer *w, uint32_t end_pc, uint32_t instruction_count)
 {
     static uint8_t *waits[MR_MOST_SITES];
     settle_sites(w, waits);
-    struct mr_unit_text text = {w->start, (end_pc - w->start) / 4, w->code, (size_t)(w->at - w->code),
-                                w->entries, w->places, w->place_count};
+    struct mr_unit_text text = {w->start, (end_pc - w->start) / mr_place_bytes(w->start), instruction_count, w->code,
+                                (size_t)(w->at - w->code), w->entries, w->places, w->place_count};
     if (!mr_unit_add(w->s, &text))
         return false;
     for (unsigned i = 0; i < w->site_count; i++)
@@ -212,10 +210,10 @@ static bool finish(struct mr_writer *w, uint32_t end_pc)
     return true;
 }
 
-/* Whether other code takes over at a pc behind the start. */
-static bool is_taken(const struct mr_state *s, uint32_t pc)
+bool mr_is_taken(const struct mr_state *s, uint32_t pc)
 {
-    return mr_code_of(s, pc) != NULL || s->dispatch[mr_instruction_index(pc)] != 0;
+    int32_t lifted = mr_is_mips16(pc) ? s->dispatch16[mr_half_index(pc)] : s->dispatch[mr_instruction_index(pc)];
+    return mr_code_of(s, pc) != NULL || lifted != 0;
 }
 
 /* ---- segments ---- */
@@ -232,7 +230,7 @@ static void find_segment_end(struct mr_writer *w, uint32_t pc)
     bool ends = false;
     for (w->segment_end = pc; !ends && mr_has_word(w, w->segment_end); w->segment_end += 4) {
         const struct mr_row *row = mr_row_of(mr_word_at(w, w->segment_end));
-        if (w->segment_end != w->start && is_taken(w->s, w->segment_end))
+        if (w->segment_end != w->start && mr_is_taken(w->s, w->segment_end))
             return;
         ends = mr_row_has_slot(row) || ends_segment(w, row, mr_word_at(w, w->segment_end));
         if (mr_row_has_slot(row) && mr_has_word(w, mr_next_pc(w->segment_end)))
@@ -282,14 +280,13 @@ static void drop_entry(struct mr_writer *w, uint32_t pc)
 
 /* ---- a unit ---- */
 
-/* Has the interpreter perform the instruction; control goes on wherever that leads. */
-static void perform(struct mr_writer *w, uint32_t pc)
+void mr_emit_perform(struct mr_writer *w, uint32_t pc)
 {
     w->at = mr_write_stub(w->at, mr_entrance.perform, pc);
     w->in_temp = 0;
 }
 
-static void begin(struct mr_writer *w, struct mr_state *s, uint32_t pc)
+void mr_writer_begin(struct mr_writer *w, struct mr_state *s, uint32_t pc)
 {
     memset(w, 0, offsetof(struct mr_writer, sites));
     memset(w->entries, 0, sizeof w->entries);
@@ -303,7 +300,7 @@ bool mr_translate(struct mr_state *s, uint32_t pc, const uint32_t *words, unsign
 {
     static struct mr_writer writer;
     struct mr_writer *w = &writer;
-    begin(w, s, pc);
+    mr_writer_begin(w, s, pc);
     w->words = words;
     w->count = count;
     w->changing = changing;
@@ -313,12 +310,12 @@ bool mr_translate(struct mr_state *s, uint32_t pc, const uint32_t *words, unsign
         uint32_t word = mr_word_at(w, pc);
         const struct mr_row *row = mr_row_of(word);
         bool slot = mr_row_has_slot(row);
-        if ((pc != w->start && is_taken(s, pc)) || (slot && !mr_has_word(w, mr_next_pc(pc))))
+        if ((pc != w->start && mr_is_taken(s, pc)) || (slot && !mr_has_word(w, mr_next_pc(pc))))
             break;
         enter_at(w, pc);
         w->used_temp = false;
         if (slot ? !with_slot(w, row, word, pc) : !mr_emit_instruction(w, word, pc, mr_is_overtaken(w, pc)))
-            perform(w, pc);
+            mr_emit_perform(w, pc);
         if (w->used_temp)
             drop_entry(w, pc);
         pc += slot ? 8 : 4;
@@ -327,5 +324,5 @@ bool mr_translate(struct mr_state *s, uint32_t pc, const uint32_t *words, unsign
         return false;
     if (!w->ended)
         mr_emit_jump(w, pc);
-    return finish(w, pc);
+    return mr_writer_finish(w, pc, mr_instruction_index(pc - w->start));
 }

@@ -36,7 +36,7 @@ struct mr_writer {
     unsigned local_count;
     struct mr_site sites[MR_MOST_SITES];
     struct mr_unit_place places[MR_MOST_PLACES];
-    uint32_t entries[MR_UNIT_INSTRUCTIONS];
+    uint32_t entries[MR_UNIT_HALVES];
 };
 
 static inline uint32_t mr_word_at(const struct mr_writer *w, uint32_t pc)
@@ -56,7 +56,7 @@ static inline void mr_add_site(struct mr_writer *w, uint8_t *displacement, uint3
 
 static inline void mr_add_place(struct mr_writer *w, uint32_t pc, bool in_state)
 {
-    w->places[w->place_count++] = (struct mr_unit_place){(uint32_t)(w->at - w->code), pc | in_state};
+    w->places[w->place_count++] = (struct mr_unit_place){(uint32_t)(w->at - w->code) & 0x7fffffff, in_state, pc};
 }
 
 /* Of which instruction: its word, the address that the host reports, and where its branch goes. */
@@ -83,6 +83,22 @@ static inline bool mr_is_gpr(const struct mr_choice *choice)
 {
     return choice->kind == MR_GPR;
 }
+
+/* ---- translate.c ---- */
+
+void mr_writer_begin(struct mr_writer *w, struct mr_state *s, uint32_t pc);
+bool mr_writer_finish(struct mr_writer *w, uint32_t end_pc, uint32_t instruction_count);
+/* Whether other code takes over at a pc behind the start. */
+bool mr_is_taken(const struct mr_state *s, uint32_t pc);
+/* Has the interpreter perform the instruction; control goes on wherever that leads. */
+void mr_emit_perform(struct mr_writer *w, uint32_t pc);
+/* Ends with a jump of the instruction at pc; one that goes backwards looks whether a signal waits. */
+void mr_emit_way(struct mr_writer *w, uint32_t target, uint32_t pc);
+void mr_emit_jump_over(struct mr_writer *w, const struct mr_plan *not_taken, struct mr_origin origin);
+bool mr_land(struct mr_writer *w); /* false: no way comes here */
+bool mr_is_unconditional(const struct mr_stencil *stencil);
+/* Whether the slot writes what the branch or jump reads. */
+bool mr_slot_conflicts(const struct mr_row *branch, const struct mr_entry_point *entry, uint32_t word, uint32_t slot_word);
 
 /* ---- emit.c ---- */
 

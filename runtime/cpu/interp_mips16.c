@@ -23,56 +23,39 @@ static uint32_t plain(struct mr_state *s, uint32_t word, uint32_t next)
 
 /* ---- save and restore ---- */
 
-/* Calls the access of each word that save and restore have below `top`, in the order of the manual. */
-static void each_saved(struct mr_state *s, uint32_t bits, uint32_t top, void (*access)(struct mr_state *, uint32_t, unsigned))
+static void restore(struct mr_state *s, uint32_t bits, uint32_t top)
 {
-    static const uint8_t further[] = {18, 19, 20, 21, 22, 23, 30};
-    static const uint8_t statics[16] = {0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 4, 0, 1, 0, 0}; /* of a3 down */
-    uint32_t count = bits >> 24 & 7, argument = statics[bits >> 16 & 15];
-    if (bits & 0x40)
-        access(s, top -= 4, MR_REG_RA);
-    while (count > 0)
-        access(s, top -= 4, further[--count]);
-    if (bits & 0x10)
-        access(s, top -= 4, 17);
-    if (bits & 0x20)
-        access(s, top -= 4, 16);
-    for (unsigned number = 7; argument > 0; number--, argument--)
-        access(s, top -= 4, number);
+    uint8_t numbers[MR16_MOST_SAVED];
+    uint32_t values[MR16_MOST_SAVED];
+    unsigned count = mr_mips16_saved(bits, numbers);
+    for (unsigned i = 0; i < count; i++)
+        values[i] = mr_peek32(top - 4 * (i + 1));
+    for (unsigned i = 0; i < count; i++)
+        set_gpr(s, numbers[i], values[i]);
+    set_gpr(s, MR_REG_SP, top);
 }
 
-static void store(struct mr_state *s, uint32_t address, unsigned number)
+static void save(struct mr_state *s, uint32_t bits, uint32_t sp, uint32_t bytes)
 {
-    mr_poke32(address, GPR(s, number));
+    uint8_t numbers[MR16_MOST_SAVED];
+    unsigned count = mr_mips16_saved(bits, numbers);
+    for (unsigned i = 0; i < mr_mips16_arguments(bits); i++)
+        mr_poke32(sp + 4 * i, GPR(s, 4 + i));
+    for (unsigned i = 0; i < count; i++)
+        mr_poke32(sp - 4 * (i + 1), GPR(s, numbers[i]));
+    set_gpr(s, MR_REG_SP, sp - bytes);
 }
 
-static void load(struct mr_state *s, uint32_t address, unsigned number)
-{
-    set_gpr(s, number, mr_peek32(address));
-}
-
-static uint32_t frame_bytes(struct mr_mips16 found)
-{
-    uint32_t low = found.value & 15, high = found.value >> 20 & 15;
-    return found.size_bytes == 2 && low == 0 ? 128 : (high << 4 | low) << 3;
-}
-
-/* A fault comes before sp changes, so the instruction can be run again. */
+/* A fault comes before any register changes, so the instruction can be run again. */
 static uint32_t save_or_restore(struct mr_state *s, struct mr_mips16 found, uint32_t next)
 {
-    static const uint8_t stored_arguments[16] = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 0, 3, 3, 4, 0};
-    uint32_t sp = GPR(s, MR_REG_SP), bytes = frame_bytes(found), arguments = found.value >> 16 & 15;
-    if (arguments == 15)
+    uint32_t sp = GPR(s, MR_REG_SP), bytes = mr_mips16_frame_bytes(found);
+    if (mr_mips16_is_unknown_frame(found.value))
         return raise_reserved(s, 0);
-    if (found.kind == MR16_RESTORE) {
-        each_saved(s, found.value, sp + bytes, load);
-        set_gpr(s, MR_REG_SP, sp + bytes);
-        return next;
-    }
-    for (unsigned i = 0; i < stored_arguments[arguments]; i++)
-        store(s, sp + 4 * i, 4 + i);
-    each_saved(s, found.value, sp, store);
-    set_gpr(s, MR_REG_SP, sp - bytes);
+    if (found.kind == MR16_RESTORE)
+        restore(s, found.value, sp + bytes);
+    else
+        save(s, found.value, sp, bytes);
     return next;
 }
 

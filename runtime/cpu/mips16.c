@@ -60,6 +60,38 @@ static struct mr_mips16 relative(enum mr_mips16_kind kind, unsigned size_bytes, 
     return (struct mr_mips16){.kind = kind, .size_bytes = (uint8_t)size_bytes, .number = (uint8_t)number, .value = value};
 }
 
+/* ---- save and restore: what the bits of struct mr_mips16 say ---- */
+
+unsigned mr_mips16_saved(uint32_t bits, uint8_t numbers[MR16_MOST_SAVED])
+{
+    static const uint8_t further[] = {18, 19, 20, 21, 22, 23, 30};
+    static const uint8_t statics[16] = {0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 4, 0, 1, 0, 0}; /* of a3 down */
+    unsigned count = 0;
+    if (bits & 0x40)
+        numbers[count++] = RA;
+    for (unsigned left = bits >> 24 & 7; left > 0; left--)
+        numbers[count++] = further[left - 1];
+    if (bits & 0x10)
+        numbers[count++] = 17;
+    if (bits & 0x20)
+        numbers[count++] = 16;
+    for (unsigned i = 0; i < statics[bits >> 16 & 15]; i++)
+        numbers[count++] = (uint8_t)(7 - i);
+    return count;
+}
+
+unsigned mr_mips16_arguments(uint32_t bits)
+{
+    static const uint8_t stored_arguments[16] = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 0, 3, 3, 4, 0};
+    return stored_arguments[bits >> 16 & 15];
+}
+
+uint32_t mr_mips16_frame_bytes(struct mr_mips16 found)
+{
+    uint32_t low = found.value & 15, high = found.value >> 20 & 15;
+    return found.size_bytes == 2 && low == 0 ? 128 : (high << 4 | low) << 3;
+}
+
 /* ---- instructions of two bytes ---- */
 
 static struct mr_mips16 jump_to_register(uint32_t half)

@@ -8,20 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Instructions have one half or two, and delay slots one. */
-#define MR_HALF_BYTES 2u
-
-static inline bool mr_is_mips16(uint32_t pc)
-{
-    return (pc & 1) != 0;
-}
-
-/* Whether an instruction of either kind can be at an address. */
-static inline bool mr_may_be_code(uint32_t pc)
-{
-    return mr_is_aligned(pc) || mr_is_mips16(pc);
-}
-
 /* What an instruction does besides, or in place of, what `word` does. */
 enum mr_mips16_kind {
     MR16_PLAIN,         /* nothing: the MIPS32 instruction `word` does the same */
@@ -48,6 +34,17 @@ struct mr_mips16 mr_mips16_decode(uint32_t first, uint32_t second);
 static inline bool mr_mips16_is_long(uint32_t first)
 {
     return first >> 11 == 0x1e || first >> 11 == 0x03; /* extend, jal */
+}
+
+/* Of save and restore, with the bits that are in `value`. */
+#define MR16_MOST_SAVED 14u
+/* Writes the registers that are in words below the frame's top, from there down; returns how many. */
+unsigned mr_mips16_saved(uint32_t bits, uint8_t numbers[MR16_MOST_SAVED]);
+unsigned mr_mips16_arguments(uint32_t bits); /* how many of a0 up save stores above the frame's top */
+uint32_t mr_mips16_frame_bytes(struct mr_mips16 found);
+static inline bool mr_mips16_is_unknown_frame(uint32_t bits) /* it is reserved */
+{
+    return (bits >> 16 & 15) == 15;
 }
 
 /* Runs the instruction at an odd pc, and its delay slot; returns the pc to go on at. */

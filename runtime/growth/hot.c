@@ -83,7 +83,7 @@ bool mr_count_samples(struct mr_sample_slot *slots, size_t slot_count, unsigned 
     return false;
 }
 
-/* bits: added to the pc, which is a multiple of 4. */
+/* bits: added to the pc. */
 static void count_at(uint32_t pc, uint32_t bits, uint32_t periods)
 {
     unsigned number = mr_code_file_number(pc);
@@ -94,20 +94,26 @@ static void count_at(uint32_t pc, uint32_t bits, uint32_t periods)
     atomic_fetch_add_explicit(&fresh[number], periods, memory_order_relaxed);
 }
 
+static uint32_t instruction_at(uint32_t pc)
+{
+    return mr_is_mips16(pc) ? pc : mr_aligned_down(pc);
+}
+
 /* Where ra says that a call was made, too: of a leaf that is the caller, which is better recompiled with it. Of other functions
  * it is a place in themselves. */
 static void count_translated(uintptr_t host_pc, uint32_t periods)
 {
-    uint32_t pc = mr_baseline_guest_pc(host_pc), call_pc = GPR(mr_current, MR_REG_RA) - 2 * MR_INSTRUCTION_BYTES;
-    count_at(mr_aligned_down(pc != 0 ? pc : mr_current->pc), 0, periods);
-    if (mr_is_aligned(call_pc) && call_pc < MR_USER_END)
+    uint32_t pc = mr_baseline_guest_pc(host_pc), ra = GPR(mr_current, MR_REG_RA);
+    uint32_t call_pc = ra - 2 * (mr_is_mips16(ra) ? MR_HALF_BYTES : MR_INSTRUCTION_BYTES);
+    count_at(instruction_at(pc != 0 ? pc : mr_current->pc), 0, periods);
+    if (mr_may_be_code(call_pc) && call_pc < MR_USER_END)
         count_at(call_pc, 0, periods);
 }
 
 static void note_arrivals(uint32_t pc)
 {
     atomic_fetch_add_explicit(&arrived, 1, memory_order_relaxed);
-    count_at(mr_aligned_down(pc), MR_ARRIVED, 1);
+    count_at(instruction_at(pc), MR_ARRIVED, 1);
 }
 
 static unsigned place_of(uintptr_t host_pc)

@@ -70,7 +70,7 @@ static const char *check_entries(const struct mr_library *table)
 {
     for (uint32_t i = 0; i < table->entry_count; i++) {
         uint32_t pc = table->entries[i].guest_pc;
-        if (!mr_is_aligned(pc) || pc >= 0x80000000u || (i > 0 && pc <= table->entries[i - 1].guest_pc))
+        if (!mr_may_be_code(pc) || pc >= 0x80000000u || (i > 0 && pc <= table->entries[i - 1].guest_pc))
             return reason("the library is damaged (entry %u is for guest pc 0x%08x); rebuild it", i, pc);
     }
     return NULL;

@@ -119,6 +119,14 @@ static const char *load(struct mr_module *module)
     return NULL;
 }
 
+static bool has_mips16(const struct mr_library *table)
+{
+    for (uint32_t i = 0; i < table->entry_count; i++)
+        if (mr_is_mips16(table->entries[i].guest_pc))
+            return true;
+    return false;
+}
+
 struct mr_module *mr_module_for(struct mr_open_library *library, uint32_t delta, const char *guest_path,
                                     const char **wrong)
 {
@@ -145,6 +153,8 @@ struct mr_module *mr_module_for(struct mr_open_library *library, uint32_t delta,
         module->high_pc = module->table->entries[module->table->entry_count - 1].guest_pc + delta + MR_INSTRUCTION_BYTES;
         module->code_file = mr_code_file_number(module->low_pc);
         mr_dispatch_open(module->low_pc, module->high_pc);
+        if (has_mips16(module->table))
+            mr_dispatch_open16(module->low_pc, module->high_pc);
     }
     silent_code |= module->table->call_model == MR_CALLS_DIRECT;
     if (mr_options.profile_path != NULL)
@@ -265,7 +275,7 @@ void mr_module_fill_page(uint32_t page)
     for (size_t i = entries_below(table, first_pc); i < end; i++) {
         const struct mr_entry *entry = &table->entries[i];
         int32_t displacement = (int32_t)(follow(&entry->function) - (uintptr_t)mr_fallback);
-        __atomic_store_n(&mr_dispatch[mr_instruction_index(entry->guest_pc + module->delta)], displacement, __ATOMIC_RELAXED);
+        __atomic_store_n(mr_dispatch_entry(entry->guest_pc + module->delta), displacement, __ATOMIC_RELAXED);
     }
 }
 
@@ -279,7 +289,15 @@ int32_t mr_dispatch_fill(uint32_t pc)
         __atomic_store_n(&mr_code_pending[chunk], 0, __ATOMIC_RELEASE);
     }
     mr_unlock();
-    return mr_dispatch[mr_instruction_index(pc)];
+    const int32_t *entry = mr_dispatch_entry(pc);
+    return entry != NULL ? *entry : 0;
+}
+
+static void clear_entry(uint32_t pc)
+{
+    int32_t *entry = mr_dispatch_entry(pc);
+    if (*entry != 0) /* a read touches no new page */
+        __atomic_store_n(entry, 0, __ATOMIC_RELAXED);
 }
 
 void mr_module_forget_page(uint32_t page)
@@ -289,9 +307,10 @@ void mr_module_forget_page(uint32_t page)
     mr_module_set_page(page, NULL);
     low = low < module->low_pc ? module->low_pc : low;
     high = high > module->high_pc ? module->high_pc : high;
-    for (uint32_t pc = low; pc < high; pc += 4)
-        if (mr_dispatch[mr_instruction_index(pc)] != 0) /* a read touches no new page */
-            __atomic_store_n(&mr_dispatch[mr_instruction_index(pc)], 0, __ATOMIC_RELAXED);
+    for (uint32_t pc = mr_aligned_down(low); pc < high; pc += MR_INSTRUCTION_BYTES)
+        clear_entry(pc);
+    for (uint32_t pc = low | 1; pc < high; pc += MR_HALF_BYTES)
+        clear_entry(pc);
 }
 
 /* ---- who is where ---- */

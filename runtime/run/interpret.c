@@ -49,7 +49,7 @@ static inline uint32_t translated(struct mr_state *s, uint32_t pc)
  * below is to leave. */
 static bool run_translated(struct mr_state *s, uint32_t *pc, uint32_t stop_pc, uint32_t stop_sp)
 {
-    while (mr_baseline_on && !mr_fpu_may_trap(s) && !mr_is_mips16(*pc) && mr_baseline_has(s, *pc)) {
+    while (mr_baseline_on && !mr_fpu_may_trap(s) && mr_baseline_has(s, *pc)) {
         *pc = translated(s, *pc);
         if (leaves(s, *pc, stop_pc, stop_sp))
             return true;
@@ -73,11 +73,13 @@ static inline uint32_t run_to_jump(struct mr_state *s, uint32_t *pc, uint32_t st
     }
 }
 
-/* Runs MIPS16 code up to where control leaves it. Returns true where the loop below is to leave. */
+/* Runs MIPS16 code up to a jump, and that. Returns true where the loop below is to leave. */
 static bool run_mips16(struct mr_state *s, uint32_t *pc, uint32_t stop_pc, uint32_t stop_sp)
 {
-    while (mr_is_mips16(*pc)) {
-        *pc = aligned(s, mr_mips16_step(s, *pc));
+    for (bool jumped = false; !jumped && mr_is_mips16(*pc);) {
+        uint32_t next = mr_mips16_step(s, *pc);
+        jumped = next - *pc > 2 * MR_HALF_BYTES;
+        *pc = aligned(s, next);
         mr_counters.interpreted++;
         if (is_called(s))
             *pc = aligned(s, mr_signals_take(s, *pc));
@@ -92,7 +94,7 @@ static bool run_mips16(struct mr_state *s, uint32_t *pc, uint32_t stop_pc, uint3
 static inline bool run_other_code(struct mr_state *s, uint32_t *pc, uint32_t stop_pc, uint32_t stop_sp)
 {
     do {
-        if (run_mips16(s, pc, stop_pc, stop_sp) || (mr_baseline_on && run_translated(s, pc, stop_pc, stop_sp)))
+        if ((mr_baseline_on && run_translated(s, pc, stop_pc, stop_sp)) || run_mips16(s, pc, stop_pc, stop_sp))
             return true;
     } while (mr_is_mips16(*pc));
     return false;

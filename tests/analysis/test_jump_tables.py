@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from mipsrec.analysis import Program, analyze
+from mipsrec.architecture import is_mips16
 from mipsrec.elf import load_elf
 from mipsrec.memory import AddressSpace
 from tests.analysis.analysed import FREESTANDING, MODELS, function, program_of
@@ -78,6 +79,22 @@ def assert_tables(program: Program, order: str, guest: Path, sizes: dict[str, in
         assert len({(target - word) & 0xFFFFFFFF for target, word in zip(targets, raw)}) == 1  # absolute, or from gp
         assert set(targets) <= labels_by_objdump(order, guest, name)
         assert set(targets) <= found.blocks.keys()
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_tables_of_halves(tmp_path: Path, order: str) -> None:
+    """In MIPS16e code: what an entry has more than the table's address is known when the code is assembled."""
+    guest = compile_guest(tmp_path, order, SWITCHES, *FREESTANDING, *MODELS["plain"], "-mips16")
+    program = program_of(guest)
+    for name, size in {"dense": 9, "holes": 12}.items():
+        found = function(program, name)
+        assert is_mips16(found.start) and found.unresolved == set()
+        (table,) = found.jump_tables.values()
+        addresses = [address for address, _ in table.cases]
+        assert addresses == list(range(addresses[0], addresses[0] + 2 * size, 2))
+        targets = {target for _, target in table.cases}
+        assert all(map(is_mips16, targets)) and targets <= found.blocks.keys()
+        assert {target - 1 for target in targets} <= labels_by_objdump(order, guest, name)
 
 
 HOISTED = """

@@ -28,6 +28,8 @@ LEVELS = {
     "O2-mips1": "-O2 -march=mips1 -mfp32",
     "O2-mips2": "-O2 -march=mips2",
     "O2-fp64": "-O2 -mfp64",
+    "O2-mips16": "-O2 -mips16",
+    "O2-dsp": "-O2 -mdspr2 -march=74kc -ftree-vectorize",
     "O3": "-O3",
     "O3-mips32": "-O3 -march=mips32",
 }

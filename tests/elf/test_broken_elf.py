@@ -140,14 +140,16 @@ def test_a_broken_symbol_table_is_ignored(tmp_path: Path) -> None:
     assert image.warnings == ("1 symbols have a name that cannot be read: they keep their addresses only",)
 
 
-def test_symbols_of_16_bit_code_are_left_out(tmp_path: Path) -> None:
-    table, strings = symbol_table(">", [("f", CODE + 0x200, 8, 2), ("small", CODE + 0x205, 2, 2)])
+def test_symbols_of_16_bit_code(tmp_path: Path) -> None:
+    """Those of MIPS16 code have odd addresses, whatever bit 0 is in the file; those of microMIPS code are left out."""
+    names = [("f", CODE + 0x200, 8, 2), ("small", CODE + 0x204, 2, 2), ("micro", CODE + 0x209, 2, 2)]
+    table, strings = symbol_table(">", names)
     patched = bytearray(table)
-    patched[16 * 2 + 13] = 0xF0
+    patched[16 * 2 + 13], patched[16 * 3 + 13] = 0xF0, 0x80
     elf = TinyElf(sections=[(".symtab", 2, 0, 0, bytes(patched), 2), (".strtab", 3, 0, 0, strings, 0)])
     image = load(tmp_path, elf.build())
-    assert [symbol.name for symbol in image.symbols] == ["f"]
-    assert "1 symbols name MIPS16 code, which the interpreter runs: small" in image.warnings[0]
+    assert [symbol[:2] for symbol in image.symbols] == [("f", CODE + 0x200), ("small", CODE + 0x205)]
+    assert "1 symbols name microMIPS code, which is not supported: micro" in image.warnings[0]
 
 
 def test_executable_sections_outside_of_segments_are_not_believed(tmp_path: Path) -> None:

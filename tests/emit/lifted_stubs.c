@@ -22,6 +22,7 @@ bool stub_identity(void)
     if (low != (void *)(uintptr_t)LOW)
         return false;
     mr_dispatch = reserve(((size_t)1 << 30) * sizeof *mr_dispatch);
+    mr_dispatch16 = reserve(((size_t)1 << 30) * sizeof *mr_dispatch16);
     pages = reserve(((size_t)1 << 20) * sizeof *pages);
     for (uintptr_t guest = LOW; guest < HIGH; guest += 4096)
         pages[guest >> 12] = (uint8_t *)guest;
@@ -64,6 +65,12 @@ uint32_t mr_call(struct mr_state *s, uint32_t pc)
     mr_function function = mr_fpu_may_trap(s) ? NULL : mr_lookup(pc);
     s->pc = pc;
     return function ? mr_enter(s, function) : mr_interpret(s, pc, stop, UINT32_MAX);
+}
+
+mr_function mr_lookup_mips16(struct mr_state *s, uint32_t pc)
+{
+    (void)pc;
+    return (mr_function)(uintptr_t)s->fallback;
 }
 
 uint32_t mr_run_nested(struct mr_state *s, uint32_t pc, uint32_t sp)

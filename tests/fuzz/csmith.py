@@ -33,13 +33,13 @@ from tests.conformance.gcc_batch import (
     link_batch,
     run,
 )
-from tests.conformance.gcc_suites import Case
+from tests.conformance.gcc_suites import LEVELS, Case
 from tests.support.compiled import QEMU
 from tests.support.processor_time import run_for
 from tests.support.tools import need, outside_pytest
 
 HEADERS = Path("/usr/include/csmith")
-LEVELS = ("O2", "O3")
+DEFAULT_LEVELS = ["O2", "O3"]
 QEMU_UNALIGNED = "signal 10"
 """How qemu-user 7.2 ends a program at an unaligned access (of a packed structure), which a kernel makes good."""
 NATIVE_SECONDS = 1
@@ -125,13 +125,15 @@ def guest_outputs(
     return outputs
 
 
-def try_seeds(seeds: list[int], folder: Path, host: Path, builds: Sequence[Sequence[str]]) -> list[Found]:
+def try_seeds(
+    seeds: list[int], folder: Path, host: Path, builds: Sequence[Sequence[str]], levels: Sequence[str]
+) -> list[Found]:
     """Return what the programs of some seeds print everywhere; those that take too long natively are left out."""
     folder.mkdir()
     cases = {generate(seed, folder): seed for seed in seeds}
     native = {case: native_output(case, folder) for case in cases}
     found = {case: Found(seed, {"native": native[case] or ""}) for case, seed in cases.items() if native[case]}
-    for level in LEVELS if found else ():
+    for level in levels if found else ():
         for order in QEMU:
             outputs = guest_outputs(Batch(level, order, list(found)), folder / f"{level}-{order}", host, builds)
             for (case, way), output in outputs.items():
@@ -144,6 +146,9 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="make fuzz-csmith", description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1, help="the first seed (default 1)")
     parser.add_argument("--count", type=int, default=50, help="how many seeds (default 50)")
+    parser.add_argument(
+        "--level", choices=LEVELS, action="append", help="how they are compiled (repeatable; default O2 and O3)"
+    )
     parser.add_argument("--build", type=str.split, action="append", metavar="WORDS", help=BUILD_HELP)
     parser.add_argument("--no-build", action="store_true", help=NO_BUILD_HELP)
     parser.add_argument("--jobs", type=int, default=2, help="batches at once (default 2)")
@@ -153,7 +158,8 @@ def main(words: list[str]) -> int:
     tried = different = 0
     with tempfile.TemporaryDirectory(prefix="mipsrec-csmith-") as name, ThreadPoolExecutor(chosen.jobs) as pool:
         folders = [Path(name) / str(part[0]) for part in parts]
-        work = partial(try_seeds, host=host_executable(), builds=[] if chosen.no_build else chosen.build or [[]])
+        builds, levels = [] if chosen.no_build else chosen.build or [[]], chosen.level or DEFAULT_LEVELS
+        work = partial(try_seeds, host=host_executable(), builds=builds, levels=levels)
         with tqdm(total=len(seeds), unit=" seeds", file=sys.stderr) as bar:
             for part, results in zip(parts, pool.map(work, parts, folders)):
                 bar.update(len(part))
@@ -161,8 +167,9 @@ def main(words: list[str]) -> int:
                 for found in results:
                     lines = [f"seed {found.seed}: {line}" for line in found.differences()]
                     if lines:
-                        words = " ".join(f'--build="{" ".join(options)}"' for options in chosen.build or [])
-                        build = f"ARGS='{words}'" if words else ""
+                        words = " ".join(f"--level {level}" for level in chosen.level or [])
+                        words += "".join(f' --build="{" ".join(options)}"' for options in chosen.build or [])
+                        build = f"ARGS='{words.strip()}'" if words else ""
                         lines.append(f"    make fuzz-csmith SEED={found.seed} COUNT=1 {build}".rstrip())
                         lines.append(f"    csmith --seed {found.seed} {' '.join(variant(found.seed))}")
                         different += 1

@@ -39,7 +39,6 @@ REFUSED = (
     ("111110 x:26", "coprocessor 2: sdc2"),
     ("010011 01000 x:21", "branches of coprocessor 3, which MIPS32 does not have"),
     ("101111 x:26", "cache: privileged"),
-    ("011101 x:26", "jalx: to MIPS16 code, which the interpreter alone runs"),
     ("011110 x:26", "MSA"),
     ("010001 01011 x:21", "MSA: branches"),
     ("010001 01111 x:21", "MSA: branches"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mipsrec import pipeline
+from mipsrec.architecture import is_mips16
 from tests.support.commandline import mipsrec
 from tests.support.compiled import ORDERS, QEMU, compile_guest, library_at, printed_alone
 from tests.support.paths import GUESTS
@@ -24,10 +25,68 @@ def test_both_kinds_of_code(host: Path, tmp_path: Path, order: str) -> None:
     assert len(expected.splitlines()) == 4
     for tier in (INTERPRETED, *BASELINE.values()):
         assert printed_alone(host, *tier, guest, status=9) == expected
-    library = library_at(pipeline.open_guest(guest), tmp_path, 1, "long_*", "on_fault", "printf", "__vfprintf_internal")
-    assert printed_alone(host, "--library", library, guest, status=9) == expected
-    assert printed_alone(host, *AUTO["auto at random"], "--library", library, guest, status=9) == expected
-    assert "MIPS16 code, which the interpreter runs" in mipsrec("info", guest).stdout
+    assert "needs              MIPS32r2, MIPS16\n" in mipsrec("info", guest).stdout
+
+
+FUNCTIONS = (
+    "main", "many", "chosen", "compare", "faults", "on_*", "jumps_back", "short_*", "long_*",
+    "__mips16_*", "printf", "__vfprintf_internal", "qsort*", "msort*", "memcmp", "raise",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_recompiled(host: Path, tmp_path: Path, order: str) -> None:
+    """All functions of one kind, of the other, and of both."""
+    guest = compile_guest(tmp_path, order, SOURCE.read_text(), "-static")
+    expected = printed_alone(need(QEMU[order], "qemu-user"), guest, status=9)
+    opened = pipeline.open_guest(guest)
+    odd = [function.name for function in opened.functions_like(list(FUNCTIONS)) if is_mips16(function.start)]
+    even = [function.name for function in opened.functions_like(list(FUNCTIONS)) if not is_mips16(function.start)]
+    assert {"main", "chosen", "short_calls", "faults"} <= set(odd) and {"printf", "long_calls"} <= set(even)
+    for number, (opt, names) in enumerate(((1, FUNCTIONS), ("auto", odd), (2, even))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        library = library_at(opened, folder, opt, *names)
+        assert printed_alone(host, "--library", library, guest, status=9) == expected
+        assert printed_alone(host, *AUTO["auto at random"], "--library", library, guest, status=9) == expected
+
+
+EXCEPTIONS = """
+#include <cstdio>
+#include <stdexcept>
+struct Noted { int number; ~Noted() { std::printf("~%d\\n", number); } };
+__attribute__((noinline)) int thrower(int x)
+{
+    if (x % 3 == 0)
+        throw std::runtime_error("three");
+    if (x % 5 == 0)
+        throw x;
+    return x * 2;
+}
+__attribute__((noinline)) int middle(int x) { Noted noted{x}; return thrower(x) + 1; }
+int main()
+{
+    int sum = 0;
+    for (int i = 1; i < 200; i++)
+        try {
+            sum += i < 20 ? middle(i) : thrower(i);
+        } catch (const std::exception &error) {
+            sum += error.what()[0];
+        } catch (int number) {
+            sum -= number;
+        }
+    std::printf("%d\\n", sum);
+}
+"""
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_exceptions(host: Path, tmp_path: Path, order: str) -> None:
+    guest = compile_guest(tmp_path, order, EXCEPTIONS, "-static", "-mips16", "-O2", language="c++")
+    expected = printed_alone(need(QEMU[order], "qemu-user"), guest)
+    library = library_at(pipeline.open_guest(guest), tmp_path, 2, "main", "*thrower*", "*middle*")
+    assert printed_alone(host, "--library", library, guest) == expected
+    assert printed_alone(host, *AUTO["auto at random"], "--library", library, guest) == expected
 
 
 ASSEMBLY = """
@@ -62,7 +121,7 @@ def test_it_may_start_so(host: Path, tmp_path: Path, order: str) -> None:
         assert subprocess.run([host, *tier, guest]).returncode == 7
     library = library_at(pipeline.open_guest(guest), tmp_path, 1)
     assert subprocess.run([host, "--library", library, guest]).returncode == 7
-    assert "16 code, which the interpreter runs: __start" in mipsrec("info", guest).stdout
+    assert "__start" in mipsrec("disasm", guest).stdout
     guest = compile_guest(tmp_path, order, ASSEMBLY.format(instruction=".half 0xe801"), *options, language="assembler")
     result = subprocess.run([host, guest], capture_output=True, text=True)
     assert result.returncode == -4 and "is no MIPS16 code" in result.stderr

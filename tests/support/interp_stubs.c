@@ -25,7 +25,7 @@ uint64_t stub_instructions(void)
 {
     return mr_counters.interpreted;
 }
-int32_t *mr_dispatch;
+int32_t *mr_dispatch, *mr_dispatch16;
 uint8_t *mr_fallback;
 uint8_t mr_code_pending[1u << (32 - MR_CODE_CHUNK_SHIFT)]; /* none is: stub_lift fills the table */
 
@@ -81,6 +81,7 @@ void stub_begin(bool big_endian, bool interpret_all)
     if (mr_window == NULL) {
         mr_window = reserve((size_t)1 << 32);
         mr_dispatch = reserve(((size_t)1 << 30) * sizeof *mr_dispatch);
+        mr_dispatch16 = reserve(((size_t)1 << 30) * sizeof *mr_dispatch16);
     }
     mr_big_endian = big_endian;
     mr_options.engine_interp = interpret_all;

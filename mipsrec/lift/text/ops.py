@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from ...architecture import INSTRUCTION_BYTES
-from ...isa import Instruction, decode
-from ...isa.disassembly import disassemble
+from ...architecture import INSTRUCTION_BYTES, is_mips16
+from ...isa import Instruction, decode, decode16, is_long
+from ...isa.disassembly import disassemble, encoding_text
 from ..facts.dirty import with_dirty
 from ..ir import BlockPlan, FunctionPlan, MergedAccesses, MergedLoad, MergedStore, Run, UnalignedWord, Variable
 from .words import Line, pcs_text, registers_text, some
@@ -19,7 +19,7 @@ from .words import Line, pcs_text, registers_text, some
 _MARKS = {"volatile": "volatile", "exposed": "exposed", "no-wrap": "no_wrap", "spin": "spin"}
 """Notes, and the fields of Op that they say are True."""
 OP_DIVIDER = " ; "
-_OP = re.compile(r"\s*[0-9a-f]{8}  [0-9a-f]{8}  ")
+_OP = re.compile(r"\s*[0-9a-f]{8}  [0-9a-f]{4}(?:[0-9a-f]{4}|    )  ")
 _NOTES_COLUMN = 54
 
 
@@ -30,15 +30,25 @@ def is_op(text: str) -> bool:
 
 def instruction_of(line: Line) -> Instruction:
     """Return the instruction of a line; raises LiftError where there is none of its word."""
-    found = decode(line.pc(line.word(1)))
+    found = _decoded(line)
     if found is None:
         line.refuse("no instruction has this word")
     return found
 
 
+def _decoded(line: Line) -> Instruction | None:
+    pc, number = line.pc(line.word(0)), line.word(1)
+    if not is_mips16(pc):
+        return decode(line.pc(number))
+    if len(number) not in (4, 8):
+        line.refuse(f"{number} is no instruction of MIPS16e code: those have four or eight hexadecimal digits")
+    first, second = line.pc(number[:4].rjust(8, "0")), line.pc((number[4:] or "0").rjust(8, "0"))
+    return decode16(first, second) if is_long(first) == bool(number[4:]) else None
+
+
 def op_text(pc: int, instruction: Instruction, notes: Mapping[str, str | bool]) -> str:
     """Return the line of an instruction."""
-    text = f"  {pc:08x}  {instruction.word:08x}  {disassemble(instruction, pc)}"
+    text = f"  {pc:08x}  {encoding_text(instruction)}  {disassemble(instruction, pc)}"
     parts = [name if value is True else f"{name} {value}" for name, value in notes.items() if value]
     return f"{text:{_NOTES_COLUMN}}{OP_DIVIDER}{'; '.join(parts)}" if parts else text
 

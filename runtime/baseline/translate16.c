@@ -1,0 +1,208 @@
+/* Translates MIPS16e code to a unit of host code, by the stencils of the MIPS32 instructions that do the same.
+ *
+ * Enters: halves from an odd pc on. Leaves: a unit (code_cache.c). Some instructions are several of MIPS32: save and restore
+ * are accesses and an addition, what is relative to the pc begins with a lui. These are entered at their first only, and all
+ * of them are at the pc of the instruction. Each can be performed again from the start when an access faults.
+ */
+#include "baseline/parts.h"
+#include "baseline/writer.h"
+#include "cpu/mips16.h"
+#include "mr_stencil_numbers.h"
+
+enum { MOST_WORDS = MR16_MOST_SAVED + 5 }; /* arguments, saved registers, and the new sp */
+enum { LUI = 0x0f, ADDIU = 0x09, LW = 0x23, SW = 0x2b };
+
+struct words {
+    unsigned count;
+    uint32_t words[MOST_WORDS];
+};
+
+static uint32_t of_immediate(uint32_t opcode, uint32_t rs, uint32_t rt, uint32_t immediate)
+{
+    return opcode << 26 | rs << 21 | rt << 16 | (immediate & 0xffff);
+}
+
+static void add(struct words *words, uint32_t word)
+{
+    words->words[words->count++] = word;
+}
+
+static void add_frame(struct words *words, struct mr_mips16 found)
+{
+    uint8_t numbers[MR16_MOST_SAVED];
+    unsigned count = mr_mips16_saved(found.value, numbers);
+    bool saves = found.kind == MR16_SAVE;
+    uint32_t bytes = mr_mips16_frame_bytes(found), top = saves ? 0 : bytes;
+    for (unsigned i = 0; saves && i < mr_mips16_arguments(found.value); i++)
+        add(words, of_immediate(SW, MR_REG_SP, 4 + i, 4 * i));
+    for (unsigned i = 0; i < count; i++)
+        add(words, of_immediate(saves ? SW : LW, MR_REG_SP, numbers[i], top - 4 * (i + 1)));
+    add(words, of_immediate(ADDIU, MR_REG_SP, MR_REG_SP, saves ? 0 - bytes : bytes));
+}
+
+/* The instructions of MIPS32 that do what one does which is no jump; none where the interpreter is to perform it. */
+static struct words words_of(struct mr_mips16 found, uint32_t pc)
+{
+    struct words words = {0};
+    uint32_t address = mr_aligned_down(pc) + found.value;
+    switch (found.kind) {
+    case MR16_PLAIN: add(&words, found.word); break;
+    case MR16_PC_LOAD: case MR16_PC_ADD:
+        add(&words, of_immediate(LUI, 0, found.number, (address + 0x8000) >> 16));
+        add(&words, of_immediate(found.kind == MR16_PC_LOAD ? LW : ADDIU, found.number, found.number, address));
+        break;
+    case MR16_SAVE: case MR16_RESTORE:
+        if (!mr_mips16_is_unknown_frame(found.value))
+            add_frame(&words, found);
+        break;
+    default: break;
+    }
+    return words;
+}
+
+struct code {
+    uint32_t start;
+    const uint16_t *halves;
+    unsigned count; /* of halves */
+};
+
+/* Returns false where the halves end. */
+static bool decode(const struct code *code, uint32_t pc, struct mr_mips16 *found)
+{
+    uint32_t index = mr_half_index(pc - code->start);
+    if (index >= code->count || (mr_mips16_is_long(code->halves[index]) && index + 1 >= code->count))
+        return false;
+    *found = mr_mips16_decode(code->halves[index], index + 1 < code->count ? code->halves[index + 1] : 0);
+    return true;
+}
+
+/* ---- jumps; all return false where the interpreter is to perform jump and slot ---- */
+
+static void link_to(struct mr_writer *w, uint32_t return_pc)
+{
+    mr_emit_own(w, MR_OWN_LINK, mr_gpr_class(MR_REG_RA),
+                (struct mr_origin){(uint32_t)MR_REG_RA << 21, return_pc - 2 * MR_INSTRUCTION_BYTES, 0});
+}
+
+static bool branch(struct mr_writer *w, struct mr_mips16 found, uint32_t pc)
+{
+    const struct mr_row *row = mr_row_of(found.word);
+    uint32_t target = pc + found.size_bytes + found.value;
+    struct mr_origin origin = {found.word, pc, target};
+    struct mr_plan not_taken, taken;
+    mr_add_place(w, pc, false);
+    if (target > pc && mr_plan_make(w, row, row->taken, found.word, &taken)) {
+        mr_plan_carry_out(w, &taken, origin);
+        w->ended = mr_is_unconditional(taken.stencil);
+        w->in_temp = 0;
+        return true;
+    }
+    if (!mr_plan_make(w, row, row->entry, found.word, &not_taken))
+        return false;
+    mr_emit_jump_over(w, &not_taken, origin);
+    mr_emit_way(w, target, pc);
+    w->ended = !mr_land(w);
+    return true;
+}
+
+/* Plans the slot of a jump. Returns false where it is no instruction that a unit can have there. */
+static bool plan_slot(const struct mr_writer *w, const struct code *code, uint32_t pc, uint32_t *word)
+{
+    struct mr_mips16 slot;
+    struct mr_plan plan;
+    if (!decode(code, pc, &slot) || slot.kind != MR16_PLAIN || slot.size_bytes != MR_HALF_BYTES)
+        return false;
+    *word = slot.word;
+    return mr_plan_instruction(w, mr_row_of(slot.word), slot.word, &plan);
+}
+
+static bool jump(struct mr_writer *w, const struct code *code, struct mr_mips16 found, uint32_t pc)
+{
+    uint32_t next = pc + found.size_bytes, slot_word;
+    if (!plan_slot(w, code, next, &slot_word))
+        return false;
+    mr_add_place(w, pc, false);
+    w->in_temp = 0;
+    link_to(w, next + MR_HALF_BYTES);
+    mr_emit_instruction(w, slot_word, pc, false);
+    mr_emit_way(w, (next & 0xf0000000u) | found.value, pc);
+    return true;
+}
+
+static bool jump_register(struct mr_writer *w, const struct code *code, struct mr_mips16 found, uint32_t pc)
+{
+    const struct mr_row *row = mr_row_of(found.word);
+    uint32_t next = pc + found.size_bytes, slot_word = 0;
+    bool has_slot = found.kind == MR16_JUMP_REGISTER, links = (found.word >> 11 & 31) != 0;
+    if (links && found.number == MR_REG_RA)
+        return false;
+    if (has_slot && (!plan_slot(w, code, next, &slot_word) ||
+                     mr_slot_conflicts(row, mr_entry_point(row->entry), found.word, slot_word)))
+        return false;
+    mr_add_place(w, pc, false);
+    w->in_temp = 0;
+    if (links)
+        link_to(w, has_slot ? next + MR_HALF_BYTES : next);
+    if (has_slot)
+        mr_emit_instruction(w, slot_word, pc, false);
+    mr_emit_own(w, MR_OWN_JUMP16, mr_gpr_class(found.number), (struct mr_origin){(uint32_t)found.number << 21, pc, 0});
+    w->ended = true;
+    return true;
+}
+
+/* ---- a unit ---- */
+
+static bool without_jump(struct mr_writer *w, struct words words, uint32_t pc)
+{
+    struct mr_plan plan;
+    for (unsigned i = 0; i < words.count; i++)
+        if (!mr_plan_instruction(w, mr_row_of(words.words[i]), words.words[i], &plan))
+            return false;
+    for (unsigned i = 0; i < words.count; i++)
+        mr_emit_instruction(w, words.words[i], pc, false);
+    return words.count > 0;
+}
+
+static bool instruction(struct mr_writer *w, const struct code *code, struct mr_mips16 found, uint32_t pc)
+{
+    switch (found.kind) {
+    case MR16_BRANCH: return branch(w, found, pc);
+    case MR16_JUMP: return jump(w, code, found, pc);
+    case MR16_JUMP_REGISTER: case MR16_JUMP_COMPACT: return jump_register(w, code, found, pc);
+    default: return without_jump(w, words_of(found, pc), pc);
+    }
+}
+
+static bool has_slot(struct mr_mips16 found)
+{
+    return found.kind == MR16_JUMP || found.kind == MR16_JUMP_REGISTER;
+}
+
+bool mr_translate16(struct mr_state *s, uint32_t pc, const uint16_t *halves, unsigned count)
+{
+    static struct mr_writer writer;
+    struct mr_writer *w = &writer;
+    struct code code = {pc, halves, count};
+    struct mr_mips16 found;
+    unsigned instructions = 0, words = 0;
+    mr_writer_begin(w, s, pc);
+    if (w->code == NULL)
+        return false;
+    while (!w->ended && words + MOST_WORDS < MR_UNIT_INSTRUCTIONS && decode(&code, pc, &found)) {
+        if (pc != w->start && mr_is_taken(s, pc))
+            break;
+        uint32_t entry = (uint32_t)(w->at - w->code) + 1;
+        w->entries[mr_half_index(pc - w->start)] = entry;
+        w->in_temp = 0; /* so that every instruction may be entered */
+        if (!instruction(w, &code, found, pc))
+            mr_emit_perform(w, pc);
+        instructions++;
+        words += words_of(found, pc).count + 2;
+        pc += found.size_bytes + (has_slot(found) ? MR_HALF_BYTES : 0);
+    }
+    if (instructions == 0)
+        return false;
+    if (!w->ended)
+        mr_emit_jump(w, pc);
+    return mr_writer_finish(w, pc, instructions);
+}
