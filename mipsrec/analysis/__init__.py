@@ -25,7 +25,7 @@ __all__ = ["Block", "BlockIndex", "End", "Function", "JumpTable", "Program", "Ra
 
 _INDIRECT = (End.CALL, End.INDIRECT)
 _OF_OTHER_KIND = 4
-"""So many functions of MIPS16e code may begin inside one of MIPS32, or the other way round: what is no code reads so."""
+"""So many functions of one kind of code may begin inside one of the other: what is no code reads so."""
 
 
 class _Analysis:

@@ -18,6 +18,7 @@ SAMPLE = [  # gcc's level, byte order, the level of recompilation, how many test
     ("O0", "big", "0", {"execute": 8, "ieee": 3, "builtins": 4}),
     ("O2-mips1", "little", "1", {"execute": 8, "ieee": 3}),
     ("O3", "big", "0", {"execute": 8}),
+    ("O2-mips16", "little", "1", {"execute": 8}),
     ("O2-fp64", "little", "1", {"ieee": 5}),
     ("O2", "big", "1", {"g++old": 4, "g++eh": 4}),
 ]
