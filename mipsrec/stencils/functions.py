@@ -100,44 +100,39 @@ def _branch(machine: StencilMachine, flag: str, taken: bool) -> None:
 
 def _jump(machine: StencilMachine, entry: Entry, instruction: object) -> None:
     """Go to the code of an address, or to the host where there is none, a signal waits, or it is misaligned."""
-    machine.goes_on = False
-    writer = machine.writer
     assert entry.row is not None and entry.row.condition is not None
     target = text(entry.row.condition(machine.operations, cast(Instruction, instruction)))
     machine.state.set_word("pc", target)
-    low = writer.value(f"and i32 {target}, 3")
-    wait = writer.value(f"or i32 {low}, {machine.state.word('signalled')}")
-    there, look = writer.fresh_label(), writer.fresh_label()
-    writer.void(f"br i1 {writer.value(f'icmp ne i32 {wait}, 0')}, label %{there}, label %{look}, {UNLIKELY}")
-    writer.label(there)
-    _go_to(machine, "@leave_there")
-    writer.label(look)
-    table, code = (
-        writer.value(f"load ptr, ptr {machine.state.pointer(field)}, {STATE_TAG}") for field in ("translated", "code")
-    )
-    place = writer.value(f"getelementptr i8, ptr {table}, i64 {widened(writer, target)}")
-    far = writer.value(f"sext i32 {writer.value(f'load i32, ptr {place}')} to i64")
-    _go_to(machine, writer.value(f"getelementptr i8, ptr {code}, i64 {far}"))
+    low = machine.writer.value(f"and i32 {target}, 3")
+    _go_by_table(machine, low, "translated", "i8", target)
 
 
 def _jump16(machine: StencilMachine) -> None:
     """Do the same for an address of MIPS16e code; other addresses are the host's matter."""
-    machine.goes_on = False
-    writer = machine.writer
     target = text(machine.registers.gpr("rs"))
     machine.state.set_word("pc", target)
-    flipped = writer.value(f"xor i32 {target}, 1")  # bit 0, and those above the user's half, must be 0 then
-    other = writer.value(f"and i32 {flipped}, {1 | -1 << 31}")
+    flipped = machine.writer.value(f"xor i32 {target}, 1")  # bit 0, and those above the user's half, must be 0 then
+    other = machine.writer.value(f"and i32 {flipped}, {1 | -1 << 31}")
+    _go_by_table(machine, other, "translated16", "i16", flipped)
+
+
+def _go_by_table(machine: StencilMachine, other: str, table: str, unit: str, index: str) -> None:
+    """Go to the code that a table of the state has so many units behind its start.
+
+    Where `other` is not 0, or a signal waits, go to the host.
+    """
+    machine.goes_on = False
+    writer = machine.writer
     wait = writer.value(f"or i32 {other}, {machine.state.word('signalled')}")
     there, look = writer.fresh_label(), writer.fresh_label()
     writer.void(f"br i1 {writer.value(f'icmp ne i32 {wait}, 0')}, label %{there}, label %{look}, {UNLIKELY}")
     writer.label(there)
     _go_to(machine, "@leave_there")
     writer.label(look)
-    table, code = (
-        writer.value(f"load ptr, ptr {machine.state.pointer(field)}, {STATE_TAG}") for field in ("translated16", "code")
+    start, code = (
+        writer.value(f"load ptr, ptr {machine.state.pointer(field)}, {STATE_TAG}") for field in (table, "code")
     )
-    place = writer.value(f"getelementptr i16, ptr {table}, i64 {widened(writer, flipped)}")
+    place = writer.value(f"getelementptr {unit}, ptr {start}, i64 {widened(writer, index)}")
     far = writer.value(f"sext i32 {writer.value(f'load i32, ptr {place}')} to i64")
     _go_to(machine, writer.value(f"getelementptr i8, ptr {code}, i64 {far}"))
 
