@@ -147,9 +147,16 @@ class StateCheck:
     # through a block
 
     def _linked(self, block: BlockPlan, op: Op) -> int:
-        """Return the bit of the register that gets the return address right before an instruction."""
+        """Return the bit of the register that gets the return address right before an instruction: the slot."""
+        return self._link(block) if op is block.slot else 0
+
+    def _linked_last(self, block: BlockPlan) -> int:
+        """Return that bit where there is no slot: jalrc has none."""
+        return self._link(block) if block.slot is None else 0
+
+    def _link(self, block: BlockPlan) -> int:
         terminator = block.block.terminator
-        if op is not block.slot or terminator is None or block.block.end not in (End.CALL, End.JUMP):
+        if terminator is None or block.block.end not in (End.CALL, End.JUMP):
             return 0
         return (1 << terminator.link_register()) & ~1
 
@@ -169,13 +176,13 @@ class StateCheck:
         """Return what the state lacks after the instructions of a block."""
         for _, _, after in self._steps(block, lacking):
             lacking = after
-        return lacking
+        return lacking | self._linked_last(block)
 
     def _written(self, block: BlockPlan) -> int:
         written = 0
         for op in block.ops:
             written |= self._linked(block, op) | self._plan.units.masks(op.instruction)[1]
-        return written
+        return written | self._linked_last(block)
 
     def _unsaved(self, block: BlockPlan) -> int:
         """Return the registers that a block changes, or leaves in another form than it finds them in, and does not save
@@ -186,7 +193,7 @@ class StateCheck:
             if self._is_by_host(op):
                 unsaved = 0
             unsaved |= self._linked(block, op) | self._plan.units.masks(op.instruction)[1]
-        return unsaved
+        return unsaved | self._linked_last(block)
 
     def _defined_at_end(self, block: BlockPlan, defined: int) -> int:
         return defined | self._written(block)

@@ -9,6 +9,7 @@ import pytest
 
 from mipsrec import pipeline
 from mipsrec.architecture import is_mips16
+from mipsrec.options import CALL_MODELS
 from tests.support.commandline import mipsrec
 from tests.support.compiled import ORDERS, QEMU, compile_guest, library_at, printed_alone
 from tests.support.paths import GUESTS
@@ -110,6 +111,33 @@ finish:
     syscall
     .end finish
 """
+
+
+WITHOUT_SLOT = """lw $2, 1f
+    jalrc $2
+    move $4, $2
+    b 2f
+    .align 2
+1:  .word leaf
+    .type leaf, @function
+leaf:
+    jr $31
+    li $2, 7
+2:
+"""
+
+
+def test_call_without_a_slot(host: Path, tmp_path: Path) -> None:
+    """The state has to have the ra that jalrc writes, where calls do not pass it."""
+    options = ("-nostdlib", "-static", "-mno-abicalls", "-fno-pic")
+    source = ASSEMBLY.format(instruction=WITHOUT_SLOT)
+    guest = compile_guest(tmp_path, "little", source, *options, language="assembler")
+    assert subprocess.run([need(QEMU["little"], "qemu-user"), guest]).returncode == 7
+    for calls in CALL_MODELS:
+        library = tmp_path / f"{calls}.so"
+        pipeline.build(pipeline.open_guest(guest), library, pipeline.Options(opt=1, jobs=1, calls=calls))
+        ended = subprocess.run([host, "--tier", "aot", "--library", library, guest], timeout=60)
+        assert (calls, ended.returncode) == (calls, 7)
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -55,6 +55,8 @@ def _note(plan: FunctionPlan, block: BlockPlan, dirty: int) -> None:
         dirty |= written
         op.stores_after = SP_BIT if written & SP_BIT and lowers_sp(op.instruction) else 0
         dirty &= ~op.stores_after
+    if block.slot is None:  # jalrc has none
+        dirty |= 1 << block.link & ~1
     block.dirty_out = dirty
 
 
