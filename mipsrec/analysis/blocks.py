@@ -128,11 +128,17 @@ def _may_be_slot(instruction: Instruction, slot_bytes: int) -> bool:
     return instruction.row.flow is Flow.NEXT and instruction.size_bytes == slot_bytes and not is_frame
 
 
+def makes_frame16(instruction: Instruction) -> bool:
+    """Return whether an instruction of MIPS16e code is a save."""
+    does = effects(instruction.row)
+    return does.steps_sp and does.stores
+
+
 def _looks_like_start(code: CodeReader, pc: int) -> bool:
     """Return whether a function seems to start at `pc`: it makes a stack frame or sets up gp."""
     if is_mips16(pc):
         instruction = code.instruction(pc)
-        return instruction is not None and effects(instruction.row).steps_sp and effects(instruction.row).stores
+        return instruction is not None and makes_frame16(instruction)
     word = code.word(pc) or 0
     return word >> 16 == 0x3C1C or (word >> 16 == 0x27BD and word & 0x8000 != 0)
 

@@ -14,13 +14,11 @@ from collections.abc import Iterator
 from ..architecture import HALF_BYTES, INSTRUCTION_BYTES, MIPS16, is_mips16, may_be_code
 from ..elf import Image
 from ..isa import Flow, decode
-from ..isa.effects import effects
-from ..isa.mips16_jump import JALX
+from ..isa.mips16_jump import JALX, exchanging_jump
 from ..memory import AddressSpace
-from .blocks import CodeReader
+from .blocks import CodeReader, makes_frame16
 
 _JAL = 0x0C000000
-_JALX_OPCODE = 0x1D
 _BAL = 0x04110000
 _LUI_GP = 0x3C1C
 _ADDIU_GP = 0x279C
@@ -118,8 +116,9 @@ def _exchanged(code: CodeReader) -> set[int]:
     found = set()
     for start, _, words in code.runs:
         for index, word in enumerate(words):
-            if word >> 26 == _JALX_OPCODE and (instruction := decode(word)) is not None:
-                found.add(instruction.jump_target(start + INSTRUCTION_BYTES * index))
+            jump = exchanging_jump(word)
+            if jump is not None:
+                found.add(jump.jump_target(start + INSTRUCTION_BYTES * index))
     return found
 
 
@@ -148,10 +147,8 @@ def gap_start16(code: CodeReader, position: int, limit: int) -> int | None:
         instruction = code.instruction(address + 1)
         if instruction is None and code.half(address) is None:
             return None
-        if instruction is not None:
-            does = effects(instruction.row)
-            if does.steps_sp and does.stores:
-                return address + 1
+        if instruction is not None and makes_frame16(instruction):
+            return address + 1
     return None
 
 

@@ -230,41 +230,69 @@ def _of_eight_bits(half: int, immediate: int, extension: int | None) -> Instruct
     return None
 
 
-def _short(half: int) -> Instruction16 | None:
-    opcode, rx, ry = half >> 11, _small(_field(half, 8, 3)), _small(_field(half, 5, 3))
-    eight, five, size = half & 0xFF, half & 31, HALF_BYTES
+_OF_WORDS = (0x00, 0x01, 0x12, 0x16, 0x1A)
+_WITH_SIGN = (0x04, 0x05, 0x09)
+"""Opcodes whose short immediates count words, and have a sign."""
+
+
+def _short_immediate(half: int) -> int:
+    opcode, eight = half >> 11, half & 0xFF
     if opcode in _ACCESSES:
-        to, shift = _ACCESSES[opcode]
-        return _plain(_immediate(to, rx, ry, five << shift), size)
+        return (half & 31) << _ACCESSES[opcode][1]
+    if opcode == 0x02:
+        return _signed(half & 0x7FF, 11)
+    if opcode in _OF_WORDS:
+        return eight << 2
+    return _signed(eight, 8) if opcode in _WITH_SIGN else eight
+
+
+def _with_immediate(half: int, immediate: int, size_bytes: int) -> Instruction16 | None:
+    """Decode an opcode whose short and extended forms differ in the immediate alone."""
+    opcode, rx, ry = half >> 11, _small(_field(half, 8, 3)), _small(_field(half, 5, 3))
+    if opcode == 0x02:
+        return _branch(_BEQZ, 0, immediate, size_bytes)
+    if opcode in (0x04, 0x05):
+        return _branch((_BEQZ, _BNEZ)[opcode & 1], rx, immediate, size_bytes)
+    if opcode == 0x01:
+        return _relative(_ADD_RELATIVE, rx, immediate, size_bytes)
+    if opcode == 0x16:
+        return _relative(_LOAD_RELATIVE, rx, immediate, size_bytes)
+    if opcode in _ACCESSES:
+        return _plain(_immediate(_ACCESSES[opcode][0], rx, ry, immediate), size_bytes)
+    to = {
+        0x00: (_ADDIU, SP, rx), 0x09: (_ADDIU, rx, rx), 0x0A: (_SLTI, rx, _T8), 0x0B: (_SLTIU, rx, _T8),
+        0x0D: (_ORI, 0, rx), 0x0E: (_XORI, rx, _T8), 0x12: (_LW, SP, rx), 0x1A: (_SW, SP, rx),
+    }.get(opcode)  # fmt: skip
+    return _plain(_immediate(*to, immediate), size_bytes) if to is not None else None
+
+
+def _add_to_other(half: int, immediate: int, size_bytes: int) -> Instruction16 | None:
+    if half & 16:
+        return None
+    rx, ry = _small(_field(half, 8, 3)), _small(_field(half, 5, 3))
+    return _plain(_immediate(_ADDIU, rx, ry, immediate), size_bytes)
+
+
+def _of_three_registers(half: int) -> Instruction16 | None:
+    if not half & 1:
+        return None
+    rx, ry, rz = (_small(_field(half, low, 3)) for low in (8, 5, 2))
+    return _plain(_registers(rx, ry, rz, 0, 0x23 if half & 2 else 0x21), HALF_BYTES)
+
+
+def _short(half: int) -> Instruction16 | None:
+    opcode = half >> 11
     if opcode == 0x0C:
-        return _of_eight_bits(half, _signed(eight, 8), None)
+        return _of_eight_bits(half, _signed(half & 0xFF, 8), None)
     if opcode == 0x1D:
         return _of_two_registers(half)
-    if opcode == 0x02:
-        return _branch(_BEQZ, 0, _signed(half & 0x7FF, 11), size)
-    if opcode in (0x04, 0x05):
-        return _branch((_BEQZ, _BNEZ)[opcode & 1], rx, _signed(eight, 8), size)
-    if opcode == 0x01:
-        return _relative(_ADD_RELATIVE, rx, eight << 2, size)
-    if opcode == 0x16:
-        return _relative(_LOAD_RELATIVE, rx, eight << 2, size)
+    if opcode == 0x1C:
+        return _of_three_registers(half)
     if opcode == 0x06:
-        return _shift(half, _field(half, 2, 3) or 8, size)
-    if opcode == 0x1C and half & 1:
-        return _plain(_registers(rx, ry, _small(_field(half, 2, 3)), 0, 0x23 if half & 2 else 0x21), size)
-    words = {
-        0x00: lambda: _immediate(_ADDIU, SP, rx, eight << 2),
-        0x09: lambda: _immediate(_ADDIU, rx, rx, _signed(eight, 8)),
-        0x0A: lambda: _immediate(_SLTI, rx, _T8, eight),
-        0x0B: lambda: _immediate(_SLTIU, rx, _T8, eight),
-        0x0D: lambda: _immediate(_ORI, 0, rx, eight),
-        0x0E: lambda: _immediate(_XORI, rx, _T8, eight),
-        0x12: lambda: _immediate(_LW, SP, rx, eight << 2),
-        0x1A: lambda: _immediate(_SW, SP, rx, eight << 2),
-    }
-    if opcode == 0x08 and not five & 16:
-        return _plain(_immediate(_ADDIU, rx, ry, _signed(five, 4)), size)
-    return _plain(words[opcode](), size) if opcode in words else None
+        return _shift(half, _field(half, 2, 3) or 8, HALF_BYTES)
+    if opcode == 0x08:
+        return _add_to_other(half, _signed(half & 15, 4), HALF_BYTES)
+    return _with_immediate(half, _short_immediate(half), HALF_BYTES)
 
 
 def _shift(half: int, amount: int, size_bytes: int) -> Instruction16 | None:
@@ -275,30 +303,16 @@ def _shift(half: int, amount: int, size_bytes: int) -> Instruction16 | None:
 
 
 def _extended(extension: int, half: int) -> Instruction16 | None:
-    opcode, rx, ry, size = half >> 11, _small(_field(half, 8, 3)), _small(_field(half, 5, 3)), 2 * HALF_BYTES
+    opcode, size_bytes = half >> 11, 2 * HALF_BYTES
     immediate = _signed(_field(extension, 0, 5) << 11 | _field(extension, 5, 6) << 5 | half & 31, 16)
-    if opcode in _ACCESSES:
-        return _plain(_immediate(_ACCESSES[opcode][0], rx, ry, immediate), size)
     if opcode == 0x0C:
         return _of_eight_bits(half, immediate, extension)
-    if opcode == 0x02:
-        return _branch(_BEQZ, 0, immediate, size)
-    if opcode in (0x04, 0x05):
-        return _branch((_BEQZ, _BNEZ)[opcode & 1], rx, immediate, size)
-    if opcode == 0x01:
-        return _relative(_ADD_RELATIVE, rx, immediate, size)
-    if opcode == 0x16:
-        return _relative(_LOAD_RELATIVE, rx, immediate, size)
     if opcode == 0x06:
-        return _shift(half, _field(extension, 6, 5), size)
+        return _shift(half, _field(extension, 6, 5), size_bytes)
     if opcode == 0x08:
         fifteen = _field(extension, 0, 4) << 11 | _field(extension, 4, 7) << 4 | half & 15
-        return None if half & 16 else _plain(_immediate(_ADDIU, rx, ry, _signed(fifteen, 15)), size)
-    to = {
-        0x00: (_ADDIU, SP, rx), 0x09: (_ADDIU, rx, rx), 0x0A: (_SLTI, rx, _T8), 0x0B: (_SLTIU, rx, _T8),
-        0x0D: (_ORI, 0, rx), 0x0E: (_XORI, rx, _T8), 0x12: (_LW, SP, rx), 0x1A: (_SW, SP, rx),
-    }.get(opcode)  # fmt: skip
-    return _plain(_immediate(*to, immediate), size) if to is not None else None
+        return _add_to_other(half, _signed(fifteen, 15), size_bytes)
+    return _with_immediate(half, immediate, size_bytes)
 
 
 def _jump(first: int, second: int) -> Instruction16:
@@ -308,17 +322,20 @@ def _jump(first: int, second: int) -> Instruction16:
     return Instruction16(JALX if exchanges else _JAL, 0x0C000000, 2 * HALF_BYTES, target, HALF_BYTES)
 
 
+_EXTEND, _JAL_OPCODE = 0x1E, 0x03
+
+
 def is_long(first: int) -> bool:
     """Return whether an instruction that begins with a half has two."""
-    return first >> 11 in (0x1E, 0x03)
+    return first >> 11 in (_EXTEND, _JAL_OPCODE)
 
 
 @cache
 def decode16(first: int, second: int = 0) -> Instruction16 | None:
     """Return the instruction of a half, or of two where `is_long` (`second` is 0 else). None for what is reserved."""
-    if first >> 11 == 0x1E:
+    if first >> 11 == _EXTEND:
         found = _extended(first & 0x7FF, second)
-    elif first >> 11 == 0x03:
+    elif first >> 11 == _JAL_OPCODE:
         found = _jump(first, second)
     else:
         found = _short(first)

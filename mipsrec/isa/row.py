@@ -65,8 +65,7 @@ class Instruction:
 
     __slots__ = (
         "row", "word", "rs", "rt", "rd", "sa", "fr", "ft", "fs", "fd", "imm", "uimm", "cc", "fcc", "lsb", "msb",
-        "index", "code", "register_masks", "size_bytes", "slot_bytes",
-        "encoding", "displacement",
+        "index", "code", "register_masks", "size_bytes", "slot_bytes", "encoding", "displacement",
     )  # fmt: skip
 
     def __init__(self, row: Row, word: int) -> None:

@@ -34,14 +34,18 @@ extern uint32_t mr_baseline_threshold; /* a place is translated when control com
 #define MR_CODE_CACHE_BYTES ((size_t)64 << 20)
 extern size_t mr_code_cache_bytes; /* of code; what is full loses its oldest code */
 
+/* The entry of a pc in the tables of translated code. */
+static inline int32_t *mr_code_entry(const struct mr_state *s, uint32_t pc)
+{
+    return mr_is_mips16(pc) ? &s->translated16[mr_half_index(pc)] : (int32_t *)((uintptr_t)s->translated + pc);
+}
+
 /* Whether there is code for the guest pc; where the pc has come by often, it is made. Not of misaligned pcs. */
 bool mr_baseline_has(struct mr_state *s, uint32_t pc);
 /* The same, of any pc, without making it. Only where mr_baseline_on. */
 static inline bool mr_baseline_has_already(const struct mr_state *s, uint32_t pc)
 {
-    const int32_t *entry = mr_is_mips16(pc) ? &s->translated16[mr_half_index(pc)]
-                                            : (const int32_t *)((uintptr_t)s->translated + mr_aligned_down(pc));
-    return pc < MR_USER_END && mr_may_be_code(pc) && __atomic_load_n(entry, __ATOMIC_RELAXED) != 0;
+    return pc < MR_USER_END && mr_may_be_code(pc) && __atomic_load_n(mr_code_entry(s, pc), __ATOMIC_RELAXED) != 0;
 }
 
 /* Runs translated code from pc until it comes back. Then s->pc is where the guest goes on; true: the interpreter is to perform

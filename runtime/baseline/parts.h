@@ -2,7 +2,7 @@
 #ifndef MR_BASELINE_PARTS_H
 #define MR_BASELINE_PARTS_H
 
-#include "base/instructions.h"
+#include "baseline/baseline.h"
 #include "host/encoder.h"
 #include "mr_state.h"
 
@@ -92,10 +92,6 @@ static inline uint32_t mr_place_bytes(uint32_t pc)
 static inline uint32_t mr_unit_pc(uint32_t start, uint32_t index)
 {
     return start + mr_place_bytes(start) * index;
-}
-static inline int32_t *mr_code_entry(const struct mr_state *s, uint32_t pc)
-{
-    return mr_is_mips16(pc) ? &s->translated16[mr_half_index(pc)] : (int32_t *)((uintptr_t)s->translated + pc);
 }
 /* Returns false where the kernel gives no address space, or lets no memory be both written and executed. */
 bool mr_code_cache_start(struct mr_state *s);

@@ -9,57 +9,6 @@
 #include "cpu/mips16.h"
 #include "mr_stencil_numbers.h"
 
-enum { MOST_WORDS = MR16_MOST_SAVED + 5 }; /* arguments, saved registers, and the new sp */
-enum { LUI = 0x0f, ADDIU = 0x09, LW = 0x23, SW = 0x2b };
-
-struct words {
-    unsigned count;
-    uint32_t words[MOST_WORDS];
-};
-
-static uint32_t of_immediate(uint32_t opcode, uint32_t rs, uint32_t rt, uint32_t immediate)
-{
-    return opcode << 26 | rs << 21 | rt << 16 | (immediate & 0xffff);
-}
-
-static void add(struct words *words, uint32_t word)
-{
-    words->words[words->count++] = word;
-}
-
-static void add_frame(struct words *words, struct mr_mips16 found)
-{
-    uint8_t numbers[MR16_MOST_SAVED];
-    unsigned count = mr_mips16_saved(found.value, numbers);
-    bool saves = found.kind == MR16_SAVE;
-    uint32_t bytes = mr_mips16_frame_bytes(found), top = saves ? 0 : bytes;
-    for (unsigned i = 0; saves && i < mr_mips16_arguments(found.value); i++)
-        add(words, of_immediate(SW, MR_REG_SP, 4 + i, 4 * i));
-    for (unsigned i = 0; i < count; i++)
-        add(words, of_immediate(saves ? SW : LW, MR_REG_SP, numbers[i], top - 4 * (i + 1)));
-    add(words, of_immediate(ADDIU, MR_REG_SP, MR_REG_SP, saves ? 0 - bytes : bytes));
-}
-
-/* The instructions of MIPS32 that do what one does which is no jump; none where the interpreter is to perform it. */
-static struct words words_of(struct mr_mips16 found, uint32_t pc)
-{
-    struct words words = {0};
-    uint32_t address = mr_aligned_down(pc) + found.value;
-    switch (found.kind) {
-    case MR16_PLAIN: add(&words, found.word); break;
-    case MR16_PC_LOAD: case MR16_PC_ADD:
-        add(&words, of_immediate(LUI, 0, found.number, (address + 0x8000) >> 16));
-        add(&words, of_immediate(found.kind == MR16_PC_LOAD ? LW : ADDIU, found.number, found.number, address));
-        break;
-    case MR16_SAVE: case MR16_RESTORE:
-        if (!mr_mips16_is_unknown_frame(found.value))
-            add_frame(&words, found);
-        break;
-    default: break;
-    }
-    return words;
-}
-
 struct code {
     uint32_t start;
     const uint16_t *halves;
@@ -152,24 +101,26 @@ static bool jump_register(struct mr_writer *w, const struct code *code, struct m
 
 /* ---- a unit ---- */
 
-static bool without_jump(struct mr_writer *w, struct words words, uint32_t pc)
+static bool without_jump(struct mr_writer *w, const uint32_t *words, unsigned count, uint32_t pc)
 {
     struct mr_plan plan;
-    for (unsigned i = 0; i < words.count; i++)
-        if (!mr_plan_instruction(w, mr_row_of(words.words[i]), words.words[i], &plan))
+    for (unsigned i = 0; i < count; i++)
+        if (!mr_plan_instruction(w, mr_row_of(words[i]), words[i], &plan))
             return false;
-    for (unsigned i = 0; i < words.count; i++)
-        mr_emit_instruction(w, words.words[i], pc, false);
-    return words.count > 0;
+    for (unsigned i = 0; i < count; i++)
+        mr_emit_instruction(w, words[i], pc, false);
+    return count > 0;
 }
 
-static bool instruction(struct mr_writer *w, const struct code *code, struct mr_mips16 found, uint32_t pc)
+/* `words`: the instructions of MIPS32 that do the same, where it is no jump. */
+static bool instruction(struct mr_writer *w, const struct code *code, struct mr_mips16 found, const uint32_t *words,
+                        unsigned count, uint32_t pc)
 {
     switch (found.kind) {
     case MR16_BRANCH: return branch(w, found, pc);
     case MR16_JUMP: return jump(w, code, found, pc);
     case MR16_JUMP_REGISTER: case MR16_JUMP_COMPACT: return jump_register(w, code, found, pc);
-    default: return without_jump(w, words_of(found, pc), pc);
+    default: return without_jump(w, words, count, pc);
     }
 }
 
@@ -184,20 +135,21 @@ bool mr_translate16(struct mr_state *s, uint32_t pc, const uint16_t *halves, uns
     struct mr_writer *w = &writer;
     struct code code = {pc, halves, count};
     struct mr_mips16 found;
-    unsigned instructions = 0, words = 0;
+    uint32_t words[MR16_MOST_WORDS];
+    unsigned instructions = 0, emitted = 0;
     mr_writer_begin(w, s, pc);
     if (w->code == NULL)
         return false;
-    while (!w->ended && words + MOST_WORDS < MR_UNIT_INSTRUCTIONS && decode(&code, pc, &found)) {
+    while (!w->ended && emitted + MR16_MOST_WORDS < MR_UNIT_INSTRUCTIONS && decode(&code, pc, &found)) {
         if (pc != w->start && mr_is_taken(s, pc))
             break;
-        uint32_t entry = (uint32_t)(w->at - w->code) + 1;
-        w->entries[mr_half_index(pc - w->start)] = entry;
+        unsigned word_count = mr_mips16_words(found, pc, words);
+        w->entries[mr_half_index(pc - w->start)] = (uint32_t)(w->at - w->code) + 1;
         w->in_temp = 0; /* so that every instruction may be entered */
-        if (!instruction(w, &code, found, pc))
+        if (!instruction(w, &code, found, words, word_count, pc))
             mr_emit_perform(w, pc);
         instructions++;
-        words += words_of(found, pc).count + 2;
+        emitted += word_count + 2;
         pc += found.size_bytes + (has_slot(found) ? MR_HALF_BYTES : 0);
     }
     if (instructions == 0)

@@ -268,3 +268,34 @@ struct mr_mips16 mr_mips16_decode(uint32_t first, uint32_t second)
     bool exchanges = first & 0x400;
     return (struct mr_mips16){.kind = MR16_JUMP, .size_bytes = 4, .word = JAL, .value = index << 2 | !exchanges};
 }
+
+/* ---- the same by MIPS32 instructions ---- */
+
+static unsigned frame_words(struct mr_mips16 found, uint32_t words[MR16_MOST_WORDS])
+{
+    uint8_t numbers[MR16_MOST_SAVED];
+    unsigned saved = mr_mips16_saved(found.value, numbers), count = 0;
+    bool saves = found.kind == MR16_SAVE;
+    uint32_t bytes = mr_mips16_frame_bytes(found), top = saves ? 0 : bytes;
+    for (unsigned i = 0; saves && i < mr_mips16_arguments(found.value); i++)
+        words[count++] = of_immediate(SW, SP, 4 + i, 4 * i);
+    for (unsigned i = 0; i < saved; i++)
+        words[count++] = of_immediate(saves ? SW : LW, SP, numbers[i], top - 4 * (i + 1));
+    words[count++] = of_immediate(ADDIU, SP, SP, saves ? 0 - bytes : bytes);
+    return count;
+}
+
+unsigned mr_mips16_words(struct mr_mips16 found, uint32_t pc, uint32_t words[MR16_MOST_WORDS])
+{
+    enum { LUI = 0x0f };
+    uint32_t address = mr_aligned_down(pc) + found.value, opcode = found.kind == MR16_PC_LOAD ? LW : ADDIU;
+    switch (found.kind) {
+    case MR16_PLAIN: words[0] = found.word; return 1;
+    case MR16_PC_LOAD: case MR16_PC_ADD:
+        words[0] = of_immediate(LUI, 0, found.number, (address + 0x8000) >> 16);
+        words[1] = of_immediate(opcode, found.number, found.number, address);
+        return 2;
+    case MR16_SAVE: case MR16_RESTORE: return mr_mips16_is_unknown_frame(found.value) ? 0 : frame_words(found, words);
+    default: return 0;
+    }
+}

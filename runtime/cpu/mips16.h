@@ -47,6 +47,11 @@ static inline bool mr_mips16_is_unknown_frame(uint32_t bits) /* it is reserved *
     return (bits >> 16 & 15) == 15;
 }
 
+/* Writes the MIPS32 instructions that do what the one at a pc does, and returns how many there are: 0 for a jump, and where
+ * it is reserved. Where an access faults, they can be performed again from the first on. */
+#define MR16_MOST_WORDS (MR16_MOST_SAVED + 5u) /* arguments, saved registers, and the new sp */
+unsigned mr_mips16_words(struct mr_mips16 found, uint32_t pc, uint32_t words[MR16_MOST_WORDS]);
+
 /* Runs the instruction at an odd pc, and its delay slot; returns the pc to go on at. */
 uint32_t mr_mips16_step(struct mr_state *s, uint32_t pc);
 

@@ -153,7 +153,8 @@ struct mr_module *mr_module_for(struct mr_open_library *library, uint32_t delta,
         module->high_pc = module->table->entries[module->table->entry_count - 1].guest_pc + delta + MR_INSTRUCTION_BYTES;
         module->code_file = mr_code_file_number(module->low_pc);
         mr_dispatch_open(module->low_pc, module->high_pc);
-        if (has_mips16(module->table))
+        module->has_mips16 = has_mips16(module->table);
+        if (module->has_mips16)
             mr_dispatch_open16(module->low_pc, module->high_pc);
     }
     silent_code |= module->table->call_model == MR_CALLS_DIRECT;
@@ -309,7 +310,7 @@ void mr_module_forget_page(uint32_t page)
     high = high > module->high_pc ? module->high_pc : high;
     for (uint32_t pc = mr_aligned_down(low); pc < high; pc += MR_INSTRUCTION_BYTES)
         clear_entry(pc);
-    for (uint32_t pc = low | 1; pc < high; pc += MR_HALF_BYTES)
+    for (uint32_t pc = low | 1; module->has_mips16 && pc < high; pc += MR_HALF_BYTES)
         clear_entry(pc);
 }
 

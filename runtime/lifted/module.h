@@ -25,6 +25,7 @@ struct mr_module {
     uint32_t delta;                 /* actual guest pcs minus those in the library */
     uint32_t low_pc, high_pc;       /* of its entries, as the guest has them now */
     uint32_t page_count;            /* guest pages that have its code; 0: it is bound nowhere any more */
+    bool has_mips16;                /* some of its entries are of MIPS16e code */
     bool replaced;                  /* by a library that has grown */
     bool aside;                     /* bound nowhere for now: mr_module_set_aside */
     unsigned number;                /* from 1 on */
