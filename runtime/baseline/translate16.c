@@ -7,6 +7,7 @@
 #include "baseline/parts.h"
 #include "baseline/writer.h"
 #include "cpu/mips16.h"
+#include "memory/memory.h"
 #include "mr_stencil_numbers.h"
 
 struct code {
@@ -112,6 +113,14 @@ static bool without_jump(struct mr_writer *w, const uint32_t *words, unsigned co
     return count > 0;
 }
 
+/* A load that is relative to the pc is two instructions, of which the first one changes the target. So the interpreter performs
+ * one that faults. */
+static bool loads_from_nowhere(struct mr_mips16 found, uint32_t pc)
+{
+    return found.kind == MR16_PC_LOAD &&
+           !mr_accessible(mr_aligned_down(pc) + found.value, MR_INSTRUCTION_BYTES, MR_READ);
+}
+
 /* `words`: the instructions of MIPS32 that do the same, where it is no jump. */
 static bool instruction(struct mr_writer *w, const struct code *code, struct mr_mips16 found, const uint32_t *words,
                         unsigned count, uint32_t pc)
@@ -120,7 +129,7 @@ static bool instruction(struct mr_writer *w, const struct code *code, struct mr_
     case MR16_BRANCH: return branch(w, found, pc);
     case MR16_JUMP: return jump(w, code, found, pc);
     case MR16_JUMP_REGISTER: case MR16_JUMP_COMPACT: return jump_register(w, code, found, pc);
-    default: return without_jump(w, words, count, pc);
+    default: return !loads_from_nowhere(found, pc) && without_jump(w, words, count, pc);
     }
 }
 

@@ -13,11 +13,12 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from mipsrec.isa import ROWS, decode
-from mipsrec.isa.disassembly import disassemble
+from mipsrec.isa import ROWS
+from tests.fuzz.case import Case
 from tests.fuzz.cases import make_case, reserved_case
 from tests.fuzz.guest import CASES, EngineError, Mode, culprit, library, link, run_host, run_qemu, run_tier
-from tests.fuzz.maker import Case, is_dsp
+from tests.fuzz.maker import is_dsp
+from tests.fuzz.mips16_cases import make_case16
 from tests.fuzz.reasons import View, unexplained
 from tests.fuzz.states import NUMBER_AT, STATE_BYTES, States, unpack
 from tests.fuzz.unicorn_guest import UNSEEN, run_unicorn
@@ -53,18 +54,19 @@ class Tally:
     failures: list[Failure] = field(default_factory=list)
 
 
-def make_cases(random: Random, mode: Mode, count: int, first_row: int) -> list[Case]:
-    """Return cases that go round all rows from one on, and some of words that may be no row's."""
+def make_cases(random: Random, mode: Mode, count: int, first_row: int, at: int = CASES) -> list[Case]:
+    """Return cases, laid out from an address on, of all rows from one on, and some of words that may be no row's."""
     cases: list[Case] = []
     rows = [row for row in ROWS if mode.has_dsp or not is_dsp(row)]
-    at = CASES
     for number in range(count):
-        if random.random() < _RESERVED_SHARE and not mode.nan2008:  # that CPU has extensions
+        if mode.mips16:
+            case: Case = make_case16(random, at)
+        elif random.random() < _RESERVED_SHARE and not mode.nan2008:  # that CPU has extensions
             case = reserved_case(random, mode.fr, at)
         else:
             case = make_case(random, rows[(first_row + number) % len(rows)], mode.fr, at, mode.has_dsp)
         cases.append(case)
-        at += 4 * (len(case.words) + 2)
+        at += case.size_bytes
     return cases
 
 
@@ -88,17 +90,12 @@ def execute(
             results[name] = executor(states)
         except EngineError as error:
             state = unpack(culprit(executor, states), mode.order)
-            raise EngineError(f"{name} {error}: {listing(cases[state.number])}") from error
+            raise EngineError(f"{name} {error}: {cases[state.number].listing()}") from error
     return results
 
 
 def _run_lifted(host: Path, guest: Path, recompiled: Path, states: bytes) -> bytes:
     return run_host(host, guest, states, recompiled)
-
-
-def listing(case: Case) -> str:
-    """Return the disassembly of a case in one line."""
-    return " | ".join(disassemble(decode(word), case.pc(index), word) for index, word in enumerate(case.words))
 
 
 def run_batch(
@@ -157,10 +154,7 @@ def _compare(
 
 def count_rows(cases: list[Case], output: bytes, mode: Mode, tally: Tally) -> None:
     """Count the executions of rows that are certain, up to the instruction that raised a signal."""
-    names = [
-        [(case.pc(index), i.row.name) for index in case.certain if (i := decode(case.words[index])) is not None]
-        for case in cases
-    ]
+    names = [[(case.pc(index), name) for index, name in case.names() if index in case.certain] for case in cases]
     ends: Counter[tuple[int, int]] = Counter()
     form = struct.Struct(f"{mode.order}5I")
     for at in range(NUMBER_AT, len(output), STATE_BYTES):

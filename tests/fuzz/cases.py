@@ -11,13 +11,13 @@ from random import Random
 from mipsrec.isa import Flow, Instruction, Row, decode
 from mipsrec.isa.effects import masks
 from tests.fuzz import random_words
+from tests.fuzz.case import Case
 from tests.fuzz.maker import (
     BRANCHES,
     GROUPS,
     LINKED,
     PLAIN,
     RA,
-    Case,
     Maker,
     branch_word,
     decode_value,

@@ -100,6 +100,8 @@ class Maker:
         self.names = [f"f{number}" for number in range(self.random.randint(5, 10))]
         self.leaves = {name for name in self.names if self.random.random() < 0.4}
         self.others = {name for name in self.names if self.random.random() < 0.25}  # have a second entry
+        share = 0.4 * (Random(f"mips16 {seed}").random() < 0.3)
+        self.mips16 = {name for name in self.names if Random(f"mips16 {seed} {name}").random() < share}
         self.favourites = self.random.sample(_KINDS, 3)
         self.tables: list[str] = []
         self._labels = 0

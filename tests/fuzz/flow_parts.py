@@ -6,6 +6,7 @@ Enters: a seed. Leaves: a Program.
 from __future__ import annotations
 
 from tests.fuzz.flow_maker import JUMP_BUFFER_BYTES, Maker, Part, Program
+from tests.fuzz.flow_mips16 import Function16
 from tests.fuzz.flow_rows import Rows
 from tests.fuzz.flow_single import KEPT, SIZES
 
@@ -17,7 +18,8 @@ _ROUNDS = ((1, 3, 8, 17), (1, 2, 3, 5), (1, 2))
 def make(seed: str) -> Program:
     """Return the program of a seed."""
     maker = Maker(seed)
-    return maker.program([Function(maker, name).make() for name in maker.names])
+    kinds = {name: Function16 if name in maker.mips16 else Function for name in maker.names}
+    return maker.program([kind(maker, name).make() for name, kind in kinds.items()])
 
 
 class Function(Rows):
@@ -69,7 +71,10 @@ class Function(Rows):
         if self.leaf or self.late or kind < 0.6:
             return [*back, "jr $31", *slot]
         if kind < 0.8:
-            return [*back, f"j {self.random.choice(self.maker.names)}", *slot]
+            name = self.random.choice(self.maker.names)
+            if name in self.maker.mips16:  # which j cannot reach
+                return [*back, f"lui $25, %hi({name})", f"addiu $25, $25, %lo({name})", "jr $25", *slot]
+            return [*back, f"j {name}", *slot]
         place = f"functions + {4 * self.random.randrange(8)}"
         return [*back, f"lui $25, %hi({place})", f"lw $25, %lo({place})($25)", "jr $25", *slot]
 
@@ -230,7 +235,7 @@ class Function(Rows):
             return Part([f"jal {name}", self.one()])
         if kind < 0.7:
             return Part([f"lui $25, %hi({name})", f"addiu $25, $25, %lo({name})", "jalr $25", self.one()])
-        if kind < 0.8:
+        if kind < 0.8 and name.removeprefix("other_") not in self.maker.mips16:
             return Part([f"{self.random.choice(('bltzal', 'bgezal'))} {self.source()}, {name}", self.one()])
         index = [f"andi $27, {self.source()}, 0x1c", "lui $26, %hi(functions)", "addu $26, $26, $27"]
         return Part([*index, "lw $25, %lo(functions)($26)", "jalr $25", self.one()])

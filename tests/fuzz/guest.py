@@ -11,18 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mipsrec import pipeline
-from tests.fuzz.maker import Case
+from tests.fuzz.case import Case
 from tests.fuzz.states import STATE_BYTES, WINDOW
 from tests.support.compiled import ORDERS
 from tests.support.paths import GUESTS, ROOT
 from tests.support.processor_time import run_for
 from tests.support.tools import need
 
-CASES = 0x500000
+CASES, HANDLER = 0x500000, 0x6E600000
+"""Addresses of cases, and of what the handler of signals has."""
 _LINKED = (
     "-std=gnu11", "-O2", "-ffreestanding", "-fno-tree-loop-distribute-patterns", "-nostdlib", "-static",
     "-mips32r2", "-mno-abicalls", "-fno-pic", "-G0",
-    f"-Wl,--section-start=.cases={CASES:#x},--section-start=.handler=0x6e600000",
+    f"-Wl,--section-start=.cases={CASES:#x},--section-start=.handler={HANDLER:#x}",
 )  # fmt: skip
 WINDOW_OFFSET = 0xF80
 """Of the memory that cases use in the section that guests/fuzz.S has for it."""
@@ -36,6 +37,8 @@ class Mode:
     byte_order: str
     fr: int
     nan2008: bool = False
+    mips16: bool = False
+    """Its cases are MIPS16e code."""
 
     @property
     def order(self) -> str:
@@ -48,12 +51,13 @@ class Mode:
         return not self.nan2008
 
     def __str__(self) -> str:
-        return f"{self.byte_order} FR={self.fr}{' nan2008' if self.nan2008 else ''}"
+        return f"{self.byte_order} FR={self.fr}{' nan2008' * self.nan2008}{' MIPS16' * self.mips16}"
 
 
 MODES = tuple(
     Mode(byte_order, fr, nan2008) for byte_order in ORDERS for fr, nan2008 in ((0, False), (1, False), (1, True))
 )
+MIPS16_MODES = tuple(Mode(byte_order, 0, mips16=True) for byte_order in ORDERS)
 
 
 class EngineError(Exception):
@@ -64,9 +68,7 @@ def assembly(cases: list[Case], writable: bool) -> str:
     """Return the assembly of the cases and of their table."""
     lines = ["    .set noreorder", "    .set noat", f'    .section .cases, "a{"w" * writable}x", @progbits']
     for number, case in enumerate(cases):
-        lines += [f"    .type case_{number}, @function", f"case_{number}:"]
-        lines += [f"    .word {word:#x}" for word in case.words]
-        lines += [f"    j leave_{case.home}", "    nop", f"    .size case_{number}, . - case_{number}"]
+        lines += case.assembly(f"case_{number}")
     lines += ["    .data", "    .globl cases", "cases:"]
     lines += [f"    .word enter_{case.home}, {case.home}, case_{number}" for number, case in enumerate(cases)]
     return "\n".join([*lines, ""])

@@ -20,7 +20,8 @@ from pathlib import Path
 from mipsrec.host_build import host_executable
 from mipsrec.isa import ROWS
 from tests.fuzz.batch import Failure, Tally, run_batch
-from tests.fuzz.guest import MODES, EngineError, Mode
+from tests.fuzz.guest import MIPS16_MODES, MODES, EngineError, Mode
+from tests.fuzz.mips16_cases import all_names
 from tests.fuzz.shrink import Shrinker, vector_line
 from tests.support.paths import VECTORS
 
@@ -28,10 +29,18 @@ FOUND = VECTORS / "found.txt"
 MOST_SHRUNK = 5
 
 
-def batches(seed: str, wanted: int) -> Iterator[tuple[Mode, str]]:
+def batches(seed: str, wanted: int, modes: tuple[Mode, ...]) -> Iterator[tuple[Mode, str]]:
     """Yield mode and seed of each batch, all modes in turn; 0 wanted: without end."""
     for number in range(wanted) if wanted else count():
-        yield MODES[number % len(MODES)], f"{seed} {number}"
+        yield modes[number % len(modes)], f"{seed} {number}"
+
+
+def expected_names(tally: Tally) -> set[str]:
+    """Return the names of what the modes of a run have."""
+    names: set[str] = set()
+    for executed in tally.executions:
+        names |= all_names() if "MIPS16" in executed else {row.name for row in ROWS}
+    return names
 
 
 def report(tally: Tally, seed: str) -> str:
@@ -47,14 +56,17 @@ def report(tally: Tally, seed: str) -> str:
     lines.append(f"without a reason: {len(tally.failures)}")
     lines += ["", "executions by mode:", *(f"  {n} {name}" for name, n in tally.executions.items() if executions)]
     lines += ["", "known reasons met:", *(f"  {reason}" for reason in sorted(tally.reasons))]
-    names = sorted({row.name for row in ROWS})
+    names = sorted(expected_names(tally))
     lines += ["", f"executions by row ({len(names)} mnemonics, fewest {min(map(tally.rows.__getitem__, names))}):"]
     lines += [f"  {tally.rows[name]} {name}" for name in names]
     return "\n".join([*lines, ""])
 
 
 def explain(failure: Failure, folder: Path, host: Path) -> str:
-    """Return a failure, made small, as text, and keep its vector."""
+    """Return a failure as text; made small and with its vector kept, but of MIPS16e code."""
+    differences = {name: f"{a:x} {b:x}" for name, (a, b) in failure.differences.items()}
+    if failure.mode.mips16:
+        return f"{failure.mode} {failure.executor}: {differences}\n  {failure.case.listing()}\n  {failure.state.hex()}"
     shrinker = Shrinker(folder, host)
     small = shrinker.shrink(failure)
     try:
@@ -67,7 +79,6 @@ def explain(failure: Failure, folder: Path, host: Path) -> str:
         FOUND.write_text("# Found by `make fuzz`; the format stands at the top of integer.txt.\n\n")
     with FOUND.open("a") as file:
         file.write(line + "\n")
-    differences = {name: f"{a:x} {b:x}" for name, (a, b) in failure.differences.items()}
     return f"{failure.mode} {failure.executor}: {differences}\n  {line}"
 
 
@@ -76,7 +87,8 @@ def run(arguments: argparse.Namespace) -> Tally:
     tally, host = Tally(), host_executable()
     end = time.monotonic() + arguments.seconds
     with tempfile.TemporaryDirectory(prefix="mipsrec-fuzz-") as name:
-        for mode, seed in batches(arguments.seed, arguments.batches):
+        modes = MIPS16_MODES if arguments.mips16 else (*MODES, *MIPS16_MODES)
+        for mode, seed in batches(arguments.seed, arguments.batches, modes):
             if not arguments.batches and time.monotonic() > end:
                 break
             started, known = time.monotonic(), len(tally.failures)
@@ -99,6 +111,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--seed", default="1")
     parser.add_argument("--cases", type=int, default=500, help="cases in a batch (default 500)")
     parser.add_argument("--states", type=int, default=40, help="states of each case (default 40)")
+    parser.add_argument("--mips16", action="store_true", help="cases of MIPS16e code only")
     parser.add_argument("--report", type=Path, help="write the counts here")
     arguments = parser.parse_args(words)
     tally = run(arguments)

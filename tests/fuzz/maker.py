@@ -7,13 +7,13 @@ is asked of the decoder. tests/isa/test_rows.py holds rows and decoder against t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from random import Random
 
 from mipsrec.architecture import DSP, DSP2
 from mipsrec.isa import ROWS, Flow, Row, decode
 from mipsrec.isa.effects import effects, is_reserved, masks
 from tests.fuzz import random_words
+from tests.fuzz.case import Case
 
 HOMES = (1, 26, 27, 28)
 """Registers that may hold the address of the case while it runs; see guests/fuzz.S."""
@@ -64,28 +64,6 @@ GROUPS: dict[str, list[Row]] = {
     "unaligned": [row for row in PLAIN if row.name in ("lwl", "lwr", "swl", "swr")],
     "atomic": [row for row in PLAIN if row.name in ("ll", "sc", "sync")],
 }
-
-
-@dataclass
-class Case:
-    """Words at `start`, and what its states must hold: pointers (offsets from the window), code addresses, counters."""
-
-    start: int
-    home: int
-    words: list[int] = field(default_factory=list)
-    jumps: dict[int, int] = field(default_factory=dict)
-    """Index of each j or jal to the index of its target, all inside the case."""
-    certain: list[int] = field(default_factory=list)
-    """Indices of the words that are executed whenever nothing before them traps."""
-    pointers: dict[int, int] = field(default_factory=dict)
-    indexes: dict[int, int] = field(default_factory=dict)
-    wild: dict[int, int] = field(default_factory=dict)
-    """Registers with addresses where nothing is."""
-    labels: dict[int, int] = field(default_factory=dict)
-    counters: dict[int, int] = field(default_factory=dict)
-
-    def pc(self, index: int) -> int:
-        return self.start + 4 * index
 
 
 class Maker:

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from mipsrec.analysis.symbolic import constant_condition
-from mipsrec.isa import Flow, decode
+from mipsrec.isa import Flow, Instruction, decode
 from mipsrec.isa.effects import effects
 from tests.fuzz import random_words
-from tests.fuzz.guest import Mode
+from tests.fuzz.case import Case
+from tests.fuzz.guest import CASES, HANDLER, Mode
 from tests.fuzz.judge_faults import FAULTS, FLUSH, Fault
 from tests.fuzz.judge_faults import is_float as computes
-from tests.fuzz.maker import Case
 from tests.fuzz.states import Outcome
 from tests.support.guest_cpu import Cpu
 
 SIGILL, SIGTRAP, SIGFPE, SIGBUS, SIGSEGV = 4, 5, 8, 10, 11
 _ENABLES, _UNIMPLEMENTED = 0xF80, 0x20000
 _KERNEL, _MISALIGNED, _BEYOND = 0x80, 1, 2  # si_codes
+_BRK_BUG = 12
 _REGISTERS = ("gpr", "fpr", "hi", "lo", "dspctl", "fcsr")
 _ALL = ("",)
 _WITH_CODE = (0x0D, 0x30, 0x31, 0x32, 0x33, 0x34, 0x36)  # break, and traps that compare registers
@@ -57,9 +59,19 @@ class View:
     def any_word(self, test: Callable[[int], bool]) -> bool:
         return any(map(test, self.case.words))
 
+    def words_at(self, pc: int) -> tuple[int, int]:
+        """Return the words of the instruction at a pc and of the one behind it, its slot if it has one; 0 for none."""
+        index = self.case.index_at(pc)
+        here, behind = [0, 0] if index is None else [*self.case.words[index : index + 2], 0][:2]
+        return here, behind
+
     def word_at(self, pc: int) -> int:
-        index = (pc - self.case.start) >> 2
-        return self.case.words[index] if 0 <= index < len(self.case.words) else 0
+        return self.words_at(pc)[0]
+
+    def instructions_at(self, pc: int) -> list[Instruction]:
+        """Return the instruction at a pc and the one behind it, as far as they are some."""
+        index = self.case.index_at(pc)
+        return [] if index is None else [*filter(None, self.case.instructions()[index : index + 2])]
 
     def cpu(self) -> Cpu:
         """Return the state before for judge_faults.py, which knows no memory."""
@@ -143,7 +155,7 @@ def _trap_code(view: View) -> tuple[str, ...]:
 
 def _lost_code(view: View) -> tuple[str, ...]:
     ours, other = view.ours, view.other
-    words = (view.word_at(ours.pc), view.word_at(ours.pc + 4))
+    words = view.words_at(ours.pc)
     told = any(word >> 26 == 0 and word & 63 in _WITH_CODE for word in words)
     return ("signal", "code", "address") if told and (ours.signal, other.signal) == (SIGFPE, SIGTRAP) else ()
 
@@ -166,6 +178,12 @@ def _break_address(view: View) -> tuple[str, ...]:
     return ("address",) if view.ours.signal == view.other.signal == SIGTRAP and not view.ours.address else ()
 
 
+def _kernel_bug(view: View) -> tuple[str, ...]:
+    both = view.ours.signal == view.other.signal == SIGTRAP
+    code = view.word_at(view.ours.pc) >> 6 & 0xFFFFF
+    return ("code",) if both and view.ours.code == _KERNEL and code in (_BRK_BUG, _BRK_BUG << 10) else ()
+
+
 def _slot_address(view: View) -> tuple[str, ...]:
     ours, other = view.ours, view.other
     if ours.signal in (SIGTRAP, SIGFPE) and other.address == ours.pc + 4 and ours.pc == other.pc:
@@ -175,9 +193,8 @@ def _slot_address(view: View) -> tuple[str, ...]:
 
 def _float_code(view: View) -> tuple[str, ...]:
     both = view.ours.signal == view.other.signal == SIGFPE
-    word = view.word_at(view.ours.pc)
-    in_slot = view.word_at(view.ours.pc + 4)
-    return ("code",) if both and any(number >> 26 in (0x11, 0x13) for number in (word, in_slot)) else ()
+    words = view.words_at(view.ours.pc)
+    return ("code",) if both and any(word >> 26 in (0x11, 0x13) for word in words) else ()
 
 
 def _causes_that_trapped(view: View) -> tuple[str, ...]:
@@ -225,7 +242,7 @@ def _is_default(value: int) -> bool:
 
 
 def _unlinked(view: View) -> tuple[str, ...]:
-    words = (view.word_at(view.ours.pc), view.word_at(view.ours.pc + 4))
+    words = view.words_at(view.ours.pc)
     unaligned = view.ours.signal == SIGBUS and view.ours.code == _KERNEL
     return _ALL if unaligned and any(_row_name(word) == "sc" for word in words) else ()
 
@@ -239,12 +256,12 @@ def _linked_twice(view: View) -> tuple[str, ...]:
 def _word_address(view: View) -> tuple[str, ...]:
     ours, other = view.ours, view.other
     near = ours.signal == other.signal == SIGSEGV and abs(ours.address - other.address) <= 3
-    words = (view.word_at(ours.pc), view.word_at(ours.pc + 4))
+    words = view.words_at(ours.pc)
     return ("address",) if near and any(_row_name(word) in ("lwl", "lwr", "swl", "swr") for word in words) else ()
 
 
 def _goes_on(view: View) -> tuple[str, ...]:
-    words = (view.word_at(view.ours.pc), view.word_at(view.ours.pc + 4))
+    words = view.words_at(view.ours.pc)
     faulted = view.ours.signal == view.other.signal == SIGSEGV
     return _ALL if faulted and any(_row_name(word) in ("swl", "swr") for word in words) else ()
 
@@ -252,9 +269,22 @@ def _goes_on(view: View) -> tuple[str, ...]:
 def _dropped_load(view: View) -> tuple[str, ...]:
     if view.ours.signal not in (SIGBUS, SIGSEGV):
         return ()
-    instructions = (decode(view.word_at(view.ours.pc)), decode(view.word_at(view.ours.pc + 4)))
-    dropped = any(i is not None and effects(i.row).loads and i.rs in _FRAME for i in instructions)
+    dropped = any(effects(i.row).loads and i.rs in _FRAME for i in view.instructions_at(view.ours.pc))
     return _ALL if dropped and view.other.pc != view.ours.pc else ()
+
+
+def _between_segments(view: View) -> tuple[str, ...]:
+    both = view.ours.signal == view.other.signal == SIGSEGV and (view.ours.code, view.other.code) == (1, 2)
+    return ("code",) if both and CASES < view.ours.address < HANDLER else ()
+
+
+def _base_in_slot(view: View) -> tuple[str, ...]:
+    found = view.case.instructions()
+    for index, (jump, slot) in enumerate(pairwise(found)):
+        of_both = jump is not None and slot is not None and jump.row.name == "jal" and view.case.pc(index) & 2
+        if of_both and slot.row.name in ("lwpc", "addiupc"):
+            return _ALL
+    return ()
 
 
 def _fault_registers(view: View) -> tuple[str, ...]:
@@ -266,9 +296,10 @@ def _fault_registers(view: View) -> tuple[str, ...]:
 
 
 def _fault_memory(view: View) -> tuple[str, ...]:
-    instructions = filter(None, map(decode, view.case.words))
-    stores = sum(effects(instruction.row).stores for instruction in instructions)
-    return ("window",) if view.ours.signal in (SIGBUS, SIGSEGV) and stores > 1 else ()
+    found = [effects(instruction.row) for instruction in filter(None, view.case.instructions())]
+    stores = [does for does in found if does.stores]
+    several = len(stores) > 1 or any(does.access is None for does in stores)
+    return ("window",) if view.ours.signal in (SIGBUS, SIGSEGV) and several else ()
 
 
 REASONS: tuple[Reason, ...] = (
@@ -290,6 +321,8 @@ REASONS: tuple[Reason, ...] = (
     Reason("codes 6 and 7 of traps and breaks make SIGFPE; unicorn_guest.py does not see the word", ("unicorn",),
            _trap_code),
     Reason("SIGTRAP of break has no si_addr (do_trap_or_bp); qemu-user gives the pc", ("qemu",), _break_address),
+    Reason("SIGTRAP of break 12 (BRK_BUG) has no si_code (do_trap_or_bp); qemu-user gives TRAP_BRKPT", ("qemu",),
+           _kernel_bug),
     Reason("si_addr is the branch's address when its slot traps, as EPC is; qemu-user gives the slot's", ("qemu",),
            _slot_address),
     Reason("si_code of SIGFPE tells of enabled exceptions only (force_fcr31_sig); qemu-user looks at all causes",
@@ -306,6 +339,10 @@ REASONS: tuple[Reason, ...] = (
            "nothing: OPC_MDMX in decode_opc_legacy", ("qemu",), _mdmx),
     Reason("bits 10 to 6 of mult and multu must be 0 (volume II-A), and other words are reserved; qemu 7 does not look "
            "at them: decode_opc_special_legacy", ("qemu",), _multiply_field),
+    Reason("between a program's segments there is nothing (SEGV_MAPERR); qemu-user reserves all from the first to the "
+           "last: load_elf_image", ("qemu",), _between_segments),
+    Reason("lwpc and addiupc in the slot of a jal count from the jal's first half (volume IV-a); qemu counts from its "
+           "second one: pc_relative_pc", ("qemu", "unicorn"), _base_in_slot),
     Reason("recompiled code drops loads by sp and fp with their faults when nobody reads what they load "
            "(lift/passes/trapping_loads.py)", ("lifted",), _dropped_load),
     Reason("at a fault of memory, lifted code may lack stores from before, or have them overwritten: LLVM joins "

@@ -16,8 +16,8 @@ from mipsrec.isa.disassembly import disassemble
 from mipsrec.isa.effects import ACCUMULATOR_BITS, ALL_BITS, DSP_BIT, FCC_BIT, FPR_BIT, HILO_BIT, masks
 from mipsrec.state import GPR_NAMES
 from tests.fuzz.batch import Failure, execute
+from tests.fuzz.case import Case
 from tests.fuzz.guest import CASES
-from tests.fuzz.maker import Case
 from tests.fuzz.reasons import View, unexplained
 from tests.fuzz.states import DSP_AT, DSP_NAMES, FLOATS_AT, NUMBER_AT, WINDOW, WINDOW_AT, Outcome, unpack
 from tests.fuzz.unicorn_guest import UNSEEN

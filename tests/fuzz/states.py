@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from random import Random
 
 from tests.fuzz import random_words
-from tests.fuzz.maker import NO_SUCH_CALL, WINDOW_MIDDLE, Case
+from tests.fuzz.case import Case
+from tests.fuzz.maker import NO_SUCH_CALL, WINDOW_MIDDLE
 
 WINDOW = 0x600F80
 """Guest address of the memory that cases use; see guests/fuzz.S."""
@@ -107,7 +108,7 @@ class States:
             gpr[register] = case.pc(index)
         for register, most in case.counters.items():
             gpr[register] = most if most == NO_SUCH_CALL else random.randint(1, most)
-        gpr[case.home] = case.start
+        gpr[case.home] = case.pc(0)
         gpr[0] = 0
         head = struct.pack(f"{self._order}40I", *gpr, *random.choice(self._specials), number, 0, 0, 0, 0)
         dsp = struct.pack(f"{self._order}7I4x", *random.choice(self._dsp))

@@ -7,13 +7,14 @@ from random import Random
 
 import pytest
 
-from mipsrec.isa import ROWS, decode
+from mipsrec.isa import ROWS, decode, decode16
 from mipsrec.isa.effects import masks
-from tests.fuzz.batch import OPTS, Tally, listing, make_cases, run_cases
+from tests.fuzz.batch import OPTS, Tally, make_cases, run_cases
+from tests.fuzz.case import Case
 from tests.fuzz.cases import chain, constants, kinds_for, make_case, single
 from tests.fuzz.guest import CASES as GUEST_CASES
-from tests.fuzz.guest import MODES
-from tests.fuzz.maker import Case
+from tests.fuzz.guest import MIPS16_MODES, MODES
+from tests.fuzz.mips16_cases import NOP16, Maker16, all_names, jal
 from tests.fuzz.reasons import REASONS
 from tests.fuzz.states import States
 from tests.support.sampling import ALL
@@ -33,6 +34,8 @@ RARE = {
     "linked": [0xC1090020, 0xE1090020, 0xE10A0020],  # ll $t1, 32($t0) | sc $t1, 32($t0) | sc $t2, 32($t0)
     "trap code": [0x000001F4],  # teq $zero, $zero, 7
     "break code": [0x0007000D],  # break 7
+    "kernel bug": [0x000C000D],  # break 12
+    "gap": [0x3C090050, 0x8D297000],  # lui $t1, 0x50 | lw $t1, 0x7000($t1): between segments
     "MDMX": [0x7BAC07C8],
     "multu": [0x00E70719],  # rd is 0, sa is 28
     "mflo": [0x00001052],  # rd is 2, sa is 1
@@ -67,8 +70,22 @@ def tally(host: Path, tmp_path_factory: pytest.TempPathFactory) -> Tally:
         start, cases = GUEST_CASES, []
         for words in (RARE_2008 if mode.nan2008 else RARE).values():
             cases.append(Case(start, 27, words=words, certain=[0], pointers={8: 0}))
-            start += 4 * (len(words) + 2)
+            start += cases[-1].size_bytes
         run_cases(tmp_path_factory.mktemp("fuzz"), host, mode, cases, Random("rare"), STATES, tally, (opt,))
+    return tally
+
+
+@pytest.fixture(scope="module")
+def tally16(host: Path, tmp_path_factory: pytest.TempPathFactory) -> Tally:
+    """One batch of MIPS16e code in each byte order, and a load that is relative to the pc in the slot of a jal."""
+    tally = Tally()
+    for mode, opt in zip(MIPS16_MODES, ("light", 3)):
+        random = Random(f"sample {mode}")
+        slot = Maker16(random, GUEST_CASES)
+        for one in (decode16(NOP16), jal(GUEST_CASES + 8), decode16(0xB201), decode16(NOP16)):  # lw $2, 4(pc)
+            slot.emit(one)
+        cases = [slot.case, *make_cases(random, mode, 2 * CASES, 0, GUEST_CASES + slot.case.size_bytes)]
+        run_cases(tmp_path_factory.mktemp("mips16"), host, mode, cases, random, STATES // 4, tally, (opt,))
     return tally
 
 
@@ -79,14 +96,21 @@ def test_sample(tally: Tally) -> None:
     assert tally.judged > 0.8 * sum(number for name, number in tally.executions.items() if name.endswith("qemu"))
 
 
-def test_reasons(tally: Tally) -> None:
+def test_reasons(tally: Tally, tally16: Tally) -> None:
     """Every reason still is one: it explains some difference of each executor it names."""
     expected = {f"{executor}: {reason.text}" for reason in REASONS for executor in reason.executors}
-    assert not (missing := sorted(expected - tally.reasons)), "\n".join(missing)
+    assert not (missing := sorted(expected - tally.reasons - tally16.reasons)), "\n".join(missing)
 
 
 def test_every_row(tally: Tally) -> None:
     assert [row.name for row in ROWS if not tally.rows[row.name]] == []
+
+
+def test_mips16(tally16: Tally) -> None:
+    """What differs has a reason; the cases have all instructions."""
+    assert [f"{f.mode} {f.executor} {f.case.listing()}: {f.differences}" for f in tally16.failures] == []
+    assert all_names() - {*tally16.rows} == set()
+    assert tally16.judged > 0.8 * tally16.equal["baseline"]
 
 
 def test_addresses_stay() -> None:
@@ -100,7 +124,7 @@ def test_addresses_stay() -> None:
             instruction = decode(word)
             assert instruction is not None
             written = masks(instruction, 0)[1]
-            assert not [number for number in held if written >> number & 1], listing(case)
+            assert not [number for number in held if written >> number & 1], case.listing()
 
 
 def test_cases_repeat() -> None:

@@ -110,7 +110,7 @@ leave_\home:
     .endm
 
     .text
-    .irp home, 1,26,27,28
+    .irp home, 1,7,17,26,27,28
     pair \home
     .endr
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from mipsrec.state import GPR_NAMES
+from tests.fuzz.case import Case
 from tests.fuzz.guest import CASES, MODES, Mode, link, run_tier
-from tests.fuzz.maker import HOMES, Case
+from tests.fuzz.maker import HOMES
 from tests.fuzz.states import STATE_BYTES, Outcome, unpack
 from tests.support.guest_cpu import CODE, DATA, Cpu
 from tests.support.tiers import BASELINE, INTERPRETED
