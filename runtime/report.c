@@ -71,6 +71,38 @@ static void name_signal(const char *who, int mips_signal, uint32_t guest_pc, uin
                    name != NULL ? name : "real-time", guest_pc, address);
 }
 
+static void print_word(uint32_t guest_pc)
+{
+    char text[80];
+    uint32_t word = mr_code_word(guest_pc);
+    mr_disassemble(guest_pc, word, text, sizeof text);
+    mr_print_error("%08x: %08x  %s\n", guest_pc, word, text);
+}
+
+/* MIPS16 code: the halves, and the MIPS32 instructions that do the same; of a jump there are none. */
+static void print_halves(uint32_t guest_pc)
+{
+    uint32_t place = guest_pc & ~1u, first = mr_peek16(place), words[MR16_MOST_WORDS];
+    bool is_long = mr_mips16_is_long(first) && mr_accessible(place + MR_HALF_BYTES, MR_HALF_BYTES, MR_READ);
+    uint32_t second = is_long ? mr_peek16(place + MR_HALF_BYTES) : 0;
+    unsigned count = mr_mips16_words(mr_mips16_decode(first, second), guest_pc, words);
+    char encoding[16], text[80] = "a jump of MIPS16 code, or none";
+    snprintf(encoding, sizeof encoding, is_long ? "%04x %04x" : "%04x", first, second);
+    if (count != 0)
+        mr_disassemble(guest_pc, words[0], text, sizeof text);
+    mr_print_error("%08x: %s  %s%s\n", guest_pc, encoding, text, count > 1 ? " ..." : "");
+}
+
+static void print_instruction(uint32_t guest_pc)
+{
+    if (mr_is_mips16(guest_pc) && mr_accessible(guest_pc & ~1u, MR_HALF_BYTES, MR_READ))
+        print_halves(guest_pc);
+    else if (mr_is_aligned(guest_pc) && mr_accessible(guest_pc, MR_INSTRUCTION_BYTES, MR_READ))
+        print_word(guest_pc);
+    else
+        mr_print_error("%08x: no memory\n", guest_pc);
+}
+
 static void report(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint32_t address)
 {
     name_signal("guest", mips_signal, guest_pc, address);
@@ -82,14 +114,7 @@ static void report(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint3
     print_registers(s);
     if (mr_host_thread.registers_stale)
         mr_print_error("(as far as recompiled code has them; --tier interp has those of the instruction)\n");
-    if (mr_is_aligned(guest_pc) && mr_accessible(guest_pc, 4, MR_READ)) {
-        char text[80];
-        uint32_t word = mr_code_word(guest_pc);
-        mr_disassemble(guest_pc, word, text, sizeof text);
-        mr_print_error("%08x: %08x  %s\n", guest_pc, word, text);
-    } else {
-        mr_print_error("%08x: no memory\n", guest_pc);
-    }
+    print_instruction(guest_pc);
 }
 
 static struct stat first_error; /* standard error as the program got it */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -138,6 +139,15 @@ def test_call_without_a_slot(host: Path, tmp_path: Path) -> None:
         pipeline.build(pipeline.open_guest(guest), library, pipeline.Options(opt=1, jobs=1, calls=calls))
         ended = subprocess.run([host, "--tier", "aot", "--library", library, guest], timeout=60)
         assert (calls, ended.returncode) == (calls, 7)
+
+
+def test_report(host: Path, tmp_path: Path) -> None:
+    """--report shows the halves, and the MIPS32 instruction that does the same."""
+    options = ("-nostdlib", "-static", "-mno-abicalls", "-fno-pic")
+    source = ASSEMBLY.format(instruction="lw $2, 8($4)")
+    guest = compile_guest(tmp_path, "little", source, *options, language="assembler")
+    result = subprocess.run([host, *INTERPRETED, "--report", guest], capture_output=True, text=True)
+    assert result.returncode == -11 and re.search(r"^[0-9a-f]{7}[13579bdf]: 9c42  lw v0, 8\(a0\)$", result.stderr, re.M)
 
 
 @pytest.mark.parametrize("order", ORDERS)
