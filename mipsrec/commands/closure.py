@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..dynamic_linker import closure_of
 from ..elf import Image
 from ..errors import BuildError, one_line
 from ..fill_store import StoreProgress, StoreReport, readable_images, store_all
 from ..long_work import bar_for_people
 from ..options import Options
-from ..sysroot import closure_of, mips_files
+from ..sysroot import mips_files
 from .guest_files import sysroot_of
 
 if TYPE_CHECKING:

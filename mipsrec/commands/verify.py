@@ -14,13 +14,13 @@ from pathlib import Path
 
 from .. import pipeline
 from ..cache.folders import cache_folder, variant_of, with_room
+from ..dynamic_linker import closure_of
 from ..elf import Image
 from ..errors import LiftError, UsageError
 from ..host_build import host_executable
 from ..long_work import bar_for_people
 from ..options import Options
 from ..state import GPR_NAMES, REGISTERS
-from ..sysroot import closure_of
 from .arguments import (
     add_function,
     add_library,

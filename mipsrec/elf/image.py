@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from elftools.elf.constants import SH_FLAGS
 
@@ -43,18 +43,24 @@ class AbiFlags:
     ases: int
 
 
+class RunPaths(NamedTuple):
+    """Folders that a file tells its dynamic linker to look in; those of DT_RPATH count for what it loads, too."""
+
+    folders: tuple[str, ...]
+    are_inherited: bool
+
+
 @dataclass(frozen=True)
 class Image:
     """One program as the rest of mipsrec sees it; guest addresses include `bias`.
 
     `identity` is the hexadecimal BLAKE2b-256 of the file. `content` is the whole file. `got` and `eh_frame` are (start,
-    end). `entry` is 0 for a library. `interpreter` and `needed` name the dynamic linker and the libraries that it loads
-    first, `run_paths` the folders where it looks for them besides (DT_RUNPATH or DT_RPATH). `gp` is the canonical gp
-    value of the main module. `fr` is 1 when the code needs Status.FR=1. `soft_float` is False when the file does not
-    say. `modules` are names of what it is marked as using (marks.py). `executable_ranges` are (start, end), sorted
-    and disjoint: the executable sections, or the executable segments of a file without usable section headers.
-    `symbols` are sorted by address. `relocations` are not applied: a position-independent file, or its interpreter,
-    does that at run time.
+    end). `entry` is 0 for a library. `interpreter` and `needed` name the dynamic linker and the libraries that it
+    loads first, `run_paths` where it looks for them besides. `gp` is the canonical gp value of the main module. `fr`
+    is 1 when the code needs Status.FR=1. `soft_float` is False when the file does not say. `modules` are names of
+    what it is marked as using (marks.py). `executable_ranges` are (start, end), sorted and disjoint: the executable
+    sections, or the executable segments of a file without usable section headers. `symbols` are sorted by address.
+    `relocations` are not applied: a position- independent file, or its interpreter, does that at run time.
     """
 
     path: Path
@@ -66,7 +72,7 @@ class Image:
     bias: int
     interpreter: str | None
     needed: tuple[str, ...]
-    run_paths: tuple[str, ...]
+    run_paths: RunPaths
     soname: str | None
     segments: tuple[Segment, ...]
     symbols: tuple[Symbol, ...] = field(repr=False)
@@ -178,11 +184,11 @@ def _interpreter(raw: RawFile) -> str | None:
     return raw.content[header.offset : header.offset + header.filesz].split(b"\0")[0].decode("utf-8", "surrogateescape")
 
 
-def _run_paths(names: list[tuple[int, str]]) -> tuple[str, ...]:
+def _run_paths(names: list[tuple[int, str]]) -> RunPaths:
     """Return the folders of DT_RUNPATH, or else of DT_RPATH, which it replaces."""
-    found = [name for tag, name in names if tag == tables.DT_RUNPATH]
-    found = found or [name for tag, name in names if tag == tables.DT_RPATH]
-    return tuple(folder for name in found for folder in name.split(":") if folder)
+    newer = [name for tag, name in names if tag == tables.DT_RUNPATH]
+    chosen = newer or [name for tag, name in names if tag == tables.DT_RPATH]
+    return RunPaths(tuple(folder for name in chosen for folder in name.split(":") if folder), not newer)
 
 
 def _abi_flags(path: Path, raw: RawFile) -> AbiFlags | None:

@@ -25,12 +25,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mipsrec.cache.folders import cache_folder, variant_of
+from mipsrec.dynamic_linker import closure_of
 from mipsrec.elf import load_elf
 from mipsrec.errors import MipsrecError
 from mipsrec.fill_store import StoreProgress, code_bytes, store_all
 from mipsrec.host_build import host_executable
 from mipsrec.options import LEVELS, Options
-from mipsrec.sysroot import Sysroot, closure_of, is_mips
+from mipsrec.sysroot import Sysroot, is_mips
 from mipsrec.timing import geometric_mean
 from tests.conformance.debian_inputs import put_inputs
 from tests.conformance.debian_rows import (

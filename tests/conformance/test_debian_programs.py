@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from mipsrec.cache.folders import cache_folder, variant_of
+from mipsrec.dynamic_linker import closure_of
 from mipsrec.fill_store import store_all
 from mipsrec.options import Options
-from mipsrec.sysroot import Sysroot, closure_of
+from mipsrec.sysroot import Sysroot
 from tests.conformance.debian_inputs import put_inputs
 from tests.conformance.debian_rows import Judge, Row, Way, in_chroot, in_tier, interpreted, load_rows, recompiled
 from tests.support.debian import sample

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from mipsrec.dynamic_linker import Closure, DynamicLinker, closure_of, configured_folders
 from mipsrec.errors import ElfError
-from mipsrec.sysroot import Closure, Sysroot, closure_of, is_mips, mips_files
+from mipsrec.sysroot import Sysroot, is_mips, mips_files
 from tests.support.compiled import ORDERS
 from tests.support.deep import deep_folder
 from tests.support.dynamic import library, program
@@ -73,6 +74,43 @@ def test_origin_is_the_folder_of_the_file(root: Path, order: str, tag: str, orig
     ]
 
 
+@pytest.mark.parametrize("tag", ["--enable-new-dtags", "--disable-new-dtags"])
+def test_run_paths_that_are_inherited(root: Path, order: str, tag: str) -> None:
+    """DT_RPATH counts for what libraries need, too; DT_RUNPATH for its own file (ld.so(8)). musl takes both so."""
+    library(root / "lib/ld-musl-mips.so.1", order)
+    b = library(root / "hidden/libb.so", order)
+    a = library(root / "lib/liba.so", order, b)
+    options = ("-Wl,-rpath,/hidden", f"-Wl,{tag}", "-Wl,--no-as-needed")
+    main = program(root / "bin/main", order, a, *options)
+    missing = [f"libb.so: not found (wanted by {a})"] if "enable" in tag else []
+    assert closure_of([main], Sysroot(root)).missing == missing
+    main = program(root / "bin/other", order, a, *options, interpreter="/lib/ld-musl-mips.so.1")
+    assert closure_of([main], Sysroot(root)).missing == []
+
+
+def test_folders_of_uclibc(root: Path, order: str) -> None:
+    """uClibc searches the folder of its linker, and knows no multiarch folders."""
+    library(root / "opt/uclibc/ld-uClibc.so.0", order)
+    a = library(root / "opt/uclibc/liba.so", order)
+    library(root / f"lib/{ORDERS[order]}/liba.so", order)
+    main = program(root / "bin/main", order, a, interpreter="/opt/uclibc/ld-uClibc.so.0")
+    assert "/opt/uclibc/liba.so" in found(closure_of([main], Sysroot(root)), root)
+
+
+def test_folders_of_musl(root: Path, order: str) -> None:
+    """musl's own file names folders; its linker is the C library, by whatever name that goes."""
+    library(root / "lib/ld-musl-mips-sf.so.1", order)
+    libraries = [library(root / f"opt/{name}.so", order) for name in ("liba", "libc", "libpthread")]
+    (root / "etc").mkdir()
+    (root / "etc/ld-musl-mips-sf.path").write_text("/nowhere:/opt\n/more\n")
+    main = program(root / "bin/main", order, *libraries, "-Wl,--no-as-needed", interpreter="/lib/ld-musl-mips-sf.so.1")
+    for name in ("libc", "libpthread"):
+        (root / f"opt/{name}.so").unlink()
+    closure = closure_of([main], Sysroot(root))
+    assert found(closure, root) == ["/bin/main", "/lib/ld-musl-mips-sf.so.1", "/opt/liba.so"]
+    assert closure.missing == []
+
+
 def test_lib_is_the_multiarch_folder(root: Path, order: str) -> None:
     a = library(root / f"opt/lib/{ORDERS[order]}/liba.so", order)
     main = program(root / "bin/main", order, a, "-Wl,-rpath,/opt/$LIB")
@@ -95,7 +133,7 @@ def test_configured_folders_with_includes(root: Path, order: str) -> None:
     (root / "etc/ld.so.conf.d/other").write_text("/other\n")
     (root / "etc/ld.so.conf.d/more").mkdir()
     (root / "etc/ld.so.conf.d/more/c.conf").write_text("/third\n")
-    folders = Sysroot(root).library_folders(order)
+    folders = DynamicLinker(None, order, Sysroot(root)).folders
     assert folders[:4] == ["/first", "/second", "/third", "/last"]
     assert folders[4:6] == [f"/lib/{ORDERS[order]}", "/lib"]
     a = library(root / "third/liba.so", order)
@@ -112,13 +150,13 @@ def test_configured_folders_without_end(root: Path, order: str) -> None:
     (root / "etc/many").mkdir()
     for number in range(300):
         (root / f"etc/many/{number}").write_text(f"/{number}\n")
-    folders = Sysroot(root).library_folders(order)
+    folders = configured_folders(Sysroot(root))
     assert folders.index("/last") == 199 and folders.count("/last") == 1
     lines = ["include /etc/many/" + "[a-" * 300000, *(f"include /etc/many/*[0-9]*{n}?x" for n in range(99999)), "/last"]
     (root / "etc/ld.so.conf").write_text("\n".join(lines))
-    assert "/last" in Sysroot(root).library_folders(order)
+    assert "/last" in configured_folders(Sysroot(root))
     (root / "etc/ld.so.conf").write_text("\n".join(f"/{number}" for number in range(999999)))
-    assert len(Sysroot(root).library_folders(order)) < 300
+    assert len(configured_folders(Sysroot(root))) < 300
 
 
 def test_folders_without_end(root: Path, order: str) -> None:

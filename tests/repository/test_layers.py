@@ -31,6 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("long_work", "timing"),
     ("stencils",),
     ("host_build", "guest", "sysroot"),
+    ("dynamic_linker",),
     ("ir_dump",),
     ("recompile",),
     ("fill_store",),
