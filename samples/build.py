@@ -85,7 +85,7 @@ class Sample:
     prebuilt: flags of the committed ELF files, None when none are. needs: file that must exist -> its package.
     package: the source package that some of its sources are of, "" when all are ours; those get no warnings. config:
     a folder of ours whose config.h has what the package's own configure would find, included before each source.
-    flags: what the package's code needs of a compiler, beside defines.
+    flags: what the package's code needs of a compiler, beside defines. guest_flags: what guests are built with besides.
     """
 
     name: str
@@ -102,6 +102,7 @@ class Sample:
     defines: tuple[str, ...] = ()
     config: str = ""
     flags: tuple[str, ...] = ()
+    guest_flags: tuple[str, ...] = ()
 
     def missing(self) -> str:
         """What building it takes besides compilers and is not there, and how to get it; "" when all is there."""
@@ -254,8 +255,15 @@ def _compile_commands(sample: Sample, target: str, flags: Sequence[str], clang: 
             command += ["-isystem", sample.config, "-include", f"{sample.config}/config.h"]
         for folder in sample.include:
             command += ["-isystem", folder]
-        commands.append([*command, *flags, "-c", source, "-o"])
+        if target in TARGETS:
+            command += sample.guest_flags
+        commands.append([*command, *_without_mode(flags, suffix), "-c", source, "-o"])
     return commands
+
+
+def _without_mode(flags: Sequence[str], suffix: str) -> list[str]:
+    """The flags for a source: what makes a compiler write MIPS16e code would make the assembler read it."""
+    return [flag for flag in flags if not (suffix == ".S" and flag == "-mips16")]
 
 
 def _link_command(sample: Sample, target: str, flags: Sequence[str], static: bool, strip: bool) -> list[str]:

@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         "samples/")  # fmt: skip
     parser.set_defaults(arguments=[])
     parser.add_argument("--only", metavar="NAME,...", action="append", type=names_with_commas,
-                        help="only these programs or groups (integer, floating, control, memory, calls, numeric, "
+                        help="only these programs or groups (integer, floating, control, memory, calls, numeric, dsp, "
                         "program), or all kernels, which are of the first four (repeatable)")  # fmt: skip
     parser.add_argument("--target", choices=("mips", "mipsel", "both"), default="both", help="byte order of the guests")
     parser.add_argument("--rounds", type=number_from(1), default=3, metavar="N",
@@ -81,7 +81,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=names_with_commas,
         help="only these besides recompiled guests: clang, gcc32 (32-bit x86 code), qemu, baseline (a first run: "
-        "nothing recompiled yet); and, only when named, relocatable (the guests' code as that of libraries is)",
+        "nothing recompiled yet); and, only when named, relocatable (the guests' code as that of libraries is) "
+        "and mips16 (guests compiled with -mips16)",
     )
     add_old_name(parser, "--with", contender)
     parser.add_argument("--without", metavar="NAME,...", action="append", default=[], type=names_with_commas,
@@ -156,7 +157,7 @@ def _add_guest(
     """Translate a guest and add it to the contenders, and qemu when it takes part."""
     run.doing(f"{name}: translating {label}")
     opened = pipeline.open_guest(guest)
-    library = run.folder / f"{label}-{guest.name}.so"
+    library = run.folder / f"{label.replace(' ', '-')}-{guest.name}.so"
     start = time.perf_counter()
     built = pipeline.build(opened, library, run.results.options)
     run.results.translations.setdefault(name, {})[label] = {
@@ -170,7 +171,7 @@ def _add_guest(
     host = str(host_executable())
     entrants.add_host(label, (host, "--library", str(library), str(guest), *work))
     if "relocatable" in run.contenders:
-        moved = library.with_name(f"{label}-{guest.name}-relocatable.so")
+        moved = library.with_name(f"{library.stem}-relocatable.so")
         image = dataclasses.replace(opened.image, e_type=ET_DYN)
         pipeline.build(pipeline.Guest(image), moved, run.results.options)
         entrants.add_host(f"{label} reloc", (host, "--library", str(moved), str(guest), *work))
@@ -178,7 +179,8 @@ def _add_guest(
         entrants.add_host(f"{label} baseline", (host, "--tier", "baseline", str(guest), *work))
     qemu = find_tool(bench_contenders.QEMU[opened.image.byte_order])
     if "qemu" in run.contenders and qemu:
-        entrants.brief.append(Contender(f"{label} qemu", (qemu, str(guest), *brief_work)))
+        processor = bench_contenders.qemu_processor(opened.image.modules)
+        entrants.brief.append(Contender(f"{label} qemu", (qemu, *processor, str(guest), *brief_work)))
 
 
 def _time(run: _Bench, name: str, group: str, entrants: bench_contenders.Field) -> None:
@@ -237,8 +239,9 @@ def _sample(run: _Bench, sample: Any, targets: Sequence[str]) -> None:
         run.doing(f"{name}: building {label}")
         try:
             if label in targets:
-                guest = samples.build_guest(name, label, FLAGS, run.folder)
-                _add_guest(run, entrants, name, label, guest, work, brief_work)
+                for guest_label, flags in bench_contenders.guests_of(label, run.contenders).items():
+                    guest = samples.build_guest(name, label, (*FLAGS, *flags), run.folder)
+                    _add_guest(run, entrants, name, guest_label, guest, work, brief_work)
                 continue
             program = samples.build_native(name, FLAGS, run.folder, "gcc" if label == "native" else label)
             entrants.full.append(Contender(label, (str(program), *work)))
@@ -295,10 +298,11 @@ def _run(arguments: argparse.Namespace, samples: ModuleType, results: Results) -
     targets = [OF_PAIR] if pair else _targets(samples, arguments.target, results)
     for name, reason in results.absent.items():
         print(f"mipsrec: bench: without {name}: {one_line(reason)}", file=sys.stderr)
-    results.labels += [*targets, *(name for name in contenders if name in bench_contenders.NATIVE)]
+    guests = [label for target in targets for label in bench_contenders.guests_of(target, contenders)]
+    results.labels += [*guests, *(name for name in contenders if name in bench_contenders.NATIVE)]
     for name, what in (("relocatable", "reloc"), ("baseline", "baseline"), ("qemu", "qemu")):
         if name in contenders:
-            results.labels += [f"{target} {what}" for target in targets]
+            results.labels += [f"{guest} {what}" for guest in guests]
     with temporary_folder("mipsrec-bench-") as folder, bar_for_people(total=len(chosen) or 1, bar_format=_BAR) as bar:
         run = _Bench(arguments, samples, contenders, results, folder, bar)
         if pair:
@@ -325,7 +329,8 @@ def _pair_of(arguments: argparse.Namespace) -> tuple[Path, Path, list[str]] | No
     named = [name for words in arguments.contender for name in words.split(",")]
     idle = [option for option, given in (("--only", arguments.only), ("--target", arguments.target != "both"),
                                          ("--fetch", arguments.fetch)) if given]  # fmt: skip
-    idle += [f"--contender {name}" for name in bench_contenders.NATIVE if name in named]
+    of_samples = (*bench_contenders.NATIVE, bench_contenders.MIPS16)
+    idle += [f"--contender {name}" for name in of_samples if name in named]
     if idle:
         raise UsageError(f"bench: {idle[0]} is for the programs of samples/, not for a pair of your own")
     guest, native = Path(words[0]).resolve(), Path(words[1]).resolve()
@@ -380,6 +385,7 @@ def main(arguments: argparse.Namespace) -> int:
         for line in bench_sources.fetch(samples):
             print(f"mipsrec: bench: {one_line(line)}", file=sys.stderr)
     results = Results(options_of(arguments), arguments.rounds, bench_contenders.machine(samples), [])
+    results.commit = bench_markdown.version()
     try:
         _run(arguments, samples, results)
     except KeyboardInterrupt:

@@ -14,19 +14,21 @@ from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
+from ..architecture import DSP
 from ..errors import UsageError
 from ..files.temporary_folder import temporary_folder
 from ..native.compiler import find_tool, run_tool
 from ..timing import Contender
 
 NATIVE = ("clang", "gcc32")
-OPTIONAL = ("relocatable",)
+MIPS16 = "mips16"
+OPTIONAL = ("relocatable", MIPS16)
 """Those that take part only when they are named."""
-OF_HOST = ("baseline", *OPTIONAL)
+OF_HOST = ("baseline", "relocatable")
 """Those that need nothing but what mipsrec has; `baseline` is a first run, with nothing recompiled yet."""
 OF_GUESTS = ("qemu", *OF_HOST)
 """Those that need nothing but the guest."""
-NAMES = (*NATIVE, *OF_GUESTS)
+NAMES = (*NATIVE, *OF_GUESTS, MIPS16)
 QEMU = {"little": "qemu-mipsel", "big": "qemu-mips"}
 
 
@@ -44,7 +46,7 @@ def absence(name: str, samples: ModuleType) -> str:
     """Return why a contender cannot take part, and how to get it; "" when it can."""
     if name == "clang":
         return "" if find_tool("clang") else "clang is not installed; on Debian: apt-get install clang"
-    if name in OF_HOST:
+    if name in (*OF_HOST, MIPS16):
         return ""
     if name == "qemu":
         there = any(find_tool(tool) for tool in QEMU.values())
@@ -91,6 +93,17 @@ def machine(samples: ModuleType) -> dict[str, object]:
         "load": round(os.getloadavg()[0], 2),
         "tools": {name: said for name, said in tools.items() if said} | {"llvmlite": metadata.version("llvmlite")},
     }
+
+
+def qemu_processor(modules: Sequence[str]) -> tuple[str, ...]:
+    """Return the words that give qemu-user a processor for what a file is marked as using; its default has no DSP."""
+    return ("-cpu", "74Kf") if any(name.startswith(DSP.name) for name in modules) else ()
+
+
+def guests_of(target: str, contenders: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the guests of a byte order: the flags of each, by label."""
+    plain: dict[str, tuple[str, ...]] = {target: ()}
+    return plain | {f"{target} {MIPS16}": ("-mips16",)} if MIPS16 in contenders else plain
 
 
 @dataclass

@@ -17,7 +17,7 @@ Values = dict[str, float]
 """A value by the name of the program, or a limit by the label of the byte order."""
 
 ORDERS = {"mipsel": "little-endian", "mips": "big-endian"}
-SETS = {"calls": "calls", "numeric": "numeric programs", "program": "whole programs"}
+SETS = {"calls": "calls", "numeric": "numeric programs", "dsp": "DSP programs", "program": "whole programs"}
 """What the programs of a group are called in lines; those of the other groups are kernels."""
 MEAN_LIMITS: dict[str, Values] = {
     "kernels": {"mipsel": 1.12, "mips": 1.20},
@@ -28,6 +28,7 @@ EACH_LIMITS: dict[str, Values] = {
     "kernels": {"mipsel": 1.60, "mips": 1.60},
     "calls": {"mipsel": 1.80, "mips": 1.80},
     "numeric programs": {"mipsel": 1.40, "mips": 1.60},
+    "DSP programs": {"mipsel": 2.00, "mips": 2.00},
 }
 LIMITS: dict[str, Values] = {
     "png": {"mipsel": 1.10, "mips": 1.20},
@@ -47,6 +48,9 @@ LIMITS: dict[str, Values] = {
 }
 """Of single programs; `exceptions` may take more than other kernels."""
 QEMU_TIMES = 4.5  # qemu's time / ours, mean of whole programs
+DSP_QEMU_TIMES = 4.0  # the same of each DSP program
+MIPS16_LIMITS = {"": 1.15, "baseline": 1.30}
+"""Time of kernels compiled with -mips16 / without, recompiled and in the baseline tier."""
 BASELINE_MEAN_TIMES = 1.65  # the baseline tier's time / that of recompiled code, mean of whole programs
 BASELINE_TIMES = {"calls": 1.15, "whole programs": 1.15}
 """The same of each program; in the other sets recompiled code is to be faster at all."""
@@ -96,8 +100,19 @@ def _of_sets(document: Document, label: str) -> Iterator[str]:
             limit = EACH_LIMITS[name][label]
             limited = {one: ratio for one, ratio in ratios.items() if LIMITS.get(one, {}).get(label, 0) <= limit}
             yield from _each(limited, limit, what)
-    whole = _times_ours(document, label, "qemu")["whole programs"]
-    yield from _mean(whole, QEMU_TIMES, f"{ORDERS[label]} whole programs, qemu's time / ours", "at least")
+    times, what = _times_ours(document, label, "qemu"), "qemu's time / ours"
+    yield from _mean(times["whole programs"], QEMU_TIMES, f"{ORDERS[label]} whole programs, {what}", "at least")
+    yield from _each(times["DSP programs"], DSP_QEMU_TIMES, f"{ORDERS[label]} DSP programs, {what}", "at least")
+    yield from _of_mips16(document, label)
+
+
+def _of_mips16(document: Document, label: str) -> Iterator[str]:
+    """Yield the lines about kernels that were compiled with -mips16, beside the same without."""
+    for way, limit in MIPS16_LIMITS.items():
+        ours, other = _ratios(document, f"{label} {way}".strip()), _ratios(document, f"{label} mips16 {way}".strip())
+        times = _by_set(document, {name: other[name] / ratio for name, ratio in ours.items() if name in other})
+        what = f"{ORDERS[label]} kernels with -mips16{', baseline' * bool(way)}, their time / without it"
+        yield from _mean(times["kernels"], limit, what)
 
 
 def _of_baseline(document: Document, label: str) -> Iterator[str]:

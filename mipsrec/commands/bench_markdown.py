@@ -35,13 +35,14 @@ def version() -> str:
     return f"mipsrec {__version__}"
 
 
-def origin(command_line: str) -> str:
+def origin(results: Results, command_line: str) -> str:
     """Return where the figures come from: commit, day, command."""
-    return f"{version()}, {time.strftime('%Y-%m-%d')}: `{command_line}`"
+    return f"{results.commit or version()}, {time.strftime('%Y-%m-%d')}: `{command_line}`"
 
 
 def section(results: Results, command_line: str) -> str:
-    lines = [TITLE, "", *(f"- {line}" for line in (origin(command_line), *heading(results))), "", *_ratios(results)]
+    circumstances = (origin(results, command_line), *heading(results))
+    lines = [TITLE, "", *(f"- {line}" for line in circumstances), "", *_ratios(results)]
     translations = list(_translations(results))
     if translations:
         lines += ["", "Translating, and how large the library is beside the guest's code:", "", *translations]

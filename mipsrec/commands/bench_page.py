@@ -15,7 +15,7 @@ from ..timing import mean_ratio
 from . import bench_goals, bench_markdown
 from .bench_report import NO_KERNELS, Results, document, heading
 
-REGIONS = ("kernels", "calls", "numeric", "programs", "goals")
+REGIONS = ("kernels", "calls", "numeric", "dsp", "programs", "goals")
 _REGION = re.compile(r"^(<!-- bench (\S+) -->\n)(.*?)^(<!-- end -->)$", re.MULTILINE | re.DOTALL)
 _COLUMNS = {"mipsel": "LE", "mips": "BE"}
 
@@ -38,7 +38,7 @@ def read(path: str) -> str:
 
 def updated(page: str, results: Results, command_line: str) -> str:
     """Return the page with the tables of this run; regions without any program in it stay as they are."""
-    origin = f"{bench_markdown.origin(command_line)}.\n{heading(results)[1]}."
+    origin = f"{bench_markdown.origin(results, command_line)}.\n{heading(results)[1]}."
 
     def region(match: re.Match[str]) -> str:
         lines = list(_goals(results) if match[2] == "goals" else _table(results, match[2]))

@@ -18,7 +18,7 @@ from ..timing import Comparison, mean_ratio
 BAR_WIDTH = 24
 BAR_RATIO = 2.0  # what a whole bar stands for
 
-NO_KERNELS = ("", "program", "numeric", "calls")
+NO_KERNELS = ("", "program", "numeric", "calls", "dsp")
 """Groups whose programs are no kernels and have goals of their own: `numeric` is never tuned for."""
 
 
@@ -32,6 +32,7 @@ class Results:
 
     `labels`: contenders besides the reference. `groups`: program -> the group it is timed in, "" without any.
     `translations`: program -> label -> seconds, sizes, shards reused. `skipped` and `failed`: program -> reason.
+    `commit`: what was timed, found before anything is written; "" where nobody has looked.
     """
 
     options: Options
@@ -44,6 +45,7 @@ class Results:
     absent: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     failed: dict[str, list[str]] = field(default_factory=dict)
+    commit: str = ""
 
     def mean(self, label: str, group: str | None = None) -> float | None:
         """Return the geometric mean of a label's ratios, over all programs or those of a group."""

@@ -256,7 +256,8 @@ def test_only_takes_names_and_groups(samples: ModuleType) -> None:
         "stencil", "fft", "lu", "mandelbrot", "biquad", "spline", "montecarlo", "roots", "iterate", "spheres",
     ]  # fmt: skip
     assert names("calls") == ["leaf_calls", "tree_walk", "handlers", "value_stack", "bytecode", "may_throw"]
-    others = {*names("program"), *names("numeric"), *names("calls")}
+    assert names("dsp") == ["fir_q15", "mixer_q15", "fft_q15", "idct_q15"]
+    others = {*names("program"), *names("numeric"), *names("calls"), *names("dsp")}
     assert {*names("kernels")} | others == set(names()) and not {*names("kernels")} & others
     assert names("sqlite,floating", "crc32")[0] == "floats" and "crc32" in names("sqlite,floating", "crc32")
     with pytest.raises(UsageError, match="no kernel nonesuch; there are crunch.*and kernels, integer"):

@@ -60,6 +60,20 @@ def test_recompiled_code_is_compared_with_the_baseline_tier() -> None:
     ]
 
 
+def test_code_of_other_kinds() -> None:
+    """The DSP module beside native code and qemu, MIPS16 code beside MIPS32 code."""
+    found = document(
+        dsp={"fir_q15": {"mips": 2.5, "mips qemu": 9.0}, "mixer_q15": {"mips": 1.0, "mips qemu": 5.0}},
+        integer={"crc32": {"mips": 1.0, "mips mips16": 1.1, "mips baseline": 2.0, "mips mips16 baseline": 3.0}},
+    )
+    lines = bench_goals.goals(found)
+    assert "FAILS  big-endian DSP programs, each: 2.50, at most 2.00 (fir_q15 2.50)" in lines
+    assert "FAILS  big-endian DSP programs, qemu's time / ours, each: 3.60, at least 4.00 (fir_q15 3.60)" in lines
+    what = "big-endian kernels with -mips16"
+    assert f"holds  {what}, their time / without it, geometric mean of 1: 1.10, at most 1.15" in lines
+    assert f"FAILS  {what}, baseline, their time / without it, geometric mean of 1: 1.50, at most 1.30" in lines
+
+
 def test_goals_of_single_programs_are_of_programs_there_are() -> None:
     """And each group but those of kernels has a set that goals speak of."""
     every = bench.load_samples_module().load_samples()
