@@ -7,7 +7,7 @@ PY := .venv/bin/python
 # Otherwise every process of the tests, of which there are thousands, compiles the modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test quick check check-python check-plans check-c conformance fuzz fuzz-flow fuzz-looks fuzz-selfmod fuzz-csmith fuzz-input fuzz-host samples
+.PHONY: help venv demo test quick check check-python check-plans check-c conformance firmware fuzz fuzz-flow fuzz-looks fuzz-selfmod fuzz-csmith fuzz-input fuzz-host samples
 .PHONY: same-ir pass-worth stencils docs clean
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo 'make quick        make check, and the tests that need no host, in minutes: before each commit'
 	@echo 'make check        ruff, mypy, the contracts of plans, and the C compilers'"'"' warnings'
 	@echo 'make conformance  gcc'"'"'s own tests, and programs beside other executors (ARGS=--help)'
+	@echo 'make firmware     firmwares of each kind of code, built and run after chroot (ARGS=--help)'
 	@echo 'make fuzz         random instructions in every executor and two outside judges (SECONDS=600 ARGS=--help)'
 	@echo 'make fuzz-flow    random functions, loops and calls in every executor (COUNT=100 programs from SEED=1 on)'
 	@echo 'make fuzz-looks   registers that handlers, signals and a debugger see in random programs (LOOKS=100000 ARGS=--help)'
@@ -108,6 +109,9 @@ pass-worth: venv
 
 conformance: venv
 	$(PY) -m tests.conformance $(ARGS)
+
+firmware: venv
+	$(PY) -m tests.conformance firmware $(ARGS)
 
 fuzz: venv
 	$(PY) -m tests.fuzz.instructions --seconds $(or $(SECONDS),60) $(ARGS)

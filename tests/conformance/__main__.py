@@ -8,7 +8,7 @@ make conformance ARGS='programs'             samples and programs beside native 
 make conformance ARGS='debian --build'        84 commands on Debian's packages, three ways (building takes hours)
 make conformance ARGS='chroot'               Debian for mipsel after chroot: apt, gcc, a package from its source; --help
 make conformance ARGS='generated'            luajit and nodejs, which generate code, beside qemu-user
-make conformance ARGS='firmware'             busybox, Lua, SQLite and dropbear, big-endian, from their sources; --help
+make conformance ARGS='firmware'             busybox, Lua, SQLite and dropbear in each kind of code; --help
 make conformance ARGS='programs -k test_cxx' what follows goes to pytest
 make conformance                             all
 """

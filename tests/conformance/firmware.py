@@ -1,4 +1,4 @@
-"""A big-endian firmware after chroot: its init boots it, it serves pages and logins, its programs do as native ones do.
+"""Firmwares after chroot: init boots each, it serves pages and logins, its programs do as native ones do.
 
 Enters: words of the command line. Leaves: a table of the seconds that each check took in each way on standard output,
 what failed on standard error, and exit status 0 when nothing did. firmware_root.py builds the firmware from Debian's
@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.conformance.debian_roots import WAYS, Root, Way, end_all, qemu_static, table
-from tests.conformance.firmware_root import PROGRAMS, make_firmware, native_programs
+from tests.conformance.firmware_root import KINDS, PROGRAMS, Machine, machine_of, make_firmware, native_programs
+from tests.support.compiled import ORDERS
 from tests.support.hosts import plain_host
 from tests.support.paths import GUESTS
 from tests.support.tools import need
@@ -237,19 +238,22 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make conformance ARGS=firmware", description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, default=Path("build/firmware"),
                         help="kept between runs (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--order", action="append", choices=ORDERS, help="only this byte order (repeatable)")
+    parser.add_argument("--kind", action="append", choices=KINDS, help="only this kind of code (repeatable)")
     parser.add_argument("--way", action="append", choices=[str(way) for way in WAYS], help="only this one (repeatable)")
     parser.add_argument("--check", action="append", choices=CHECKS, help="only this one (repeatable)")
     parser.add_argument("--opt", default="light", help="effort of recompilation (light)")
     return parser.parse_args(words)
 
 
-def prepare(chosen: argparse.Namespace, ways: list[Way]) -> Firmware:
-    """Return the firmware, ready to run."""
+def prepare(chosen: argparse.Namespace, machine: Machine, ways: list[Way]) -> Firmware:
+    """Return the firmware of a machine, ready to run."""
     state = chosen.folder.absolute()
     state.mkdir(parents=True, exist_ok=True)
     web_port, ssh_port = free_port(), free_port()
-    root = Root(make_firmware(state, web_port, ssh_port), chosen.opt, {"TZ": "UTC"})
-    root.install(plain_host(), qemu_static(state, "big") if any(way.start == "qemu" for way in ways) else None)
+    root = Root(make_firmware(state, machine, web_port, ssh_port), chosen.opt, {"TZ": "UTC"})
+    qemu = qemu_static(state, machine.byte_order) if any(way.start == "qemu" for way in ways) else None
+    root.install(plain_host(), qemu)
     shutil.copytree(SCRIPTS, root.folder / "root/checks", dirs_exist_ok=True)
     if any(way.recompiled for way in ways):
         root.build(*PROGRAMS)
@@ -260,7 +264,16 @@ def main(words: list[str]) -> int:
     """Run what the words say; return the exit status."""
     chosen = parse(words)
     ways = [way for way in WAYS if not chosen.way or str(way) in chosen.way]
-    firmware = prepare(chosen, ways)
+    failed = 0
+    for order in chosen.order or ORDERS:
+        for kind in chosen.kind or KINDS:
+            failed += check(chosen, machine_of(order, kind), ways)
+    return 1 if failed else 0
+
+
+def check(chosen: argparse.Namespace, machine: Machine, ways: list[Way]) -> int:
+    """Check the firmware of a machine, and print its table; return how many checks failed."""
+    firmware = prepare(chosen, machine, ways)
     rows: dict[str, dict[str, str]] = {}
     failed = 0
     for name in chosen.check or USUAL:
@@ -271,8 +284,9 @@ def main(words: list[str]) -> int:
                 cell = ""
             except (Failed, OSError, subprocess.TimeoutExpired) as error:
                 cell, failed = " FAILED", failed + 1
-                print(f"{name} {way}: {error}", file=sys.stderr, flush=True)
+                print(f"{machine.name} {name} {way}: {error}", file=sys.stderr, flush=True)
             rows.setdefault(name, {})[str(way)] = f"{time.monotonic() - begin:.2f}{cell}"
-            print(f"{name} {way}: {rows[name][str(way)]} s", file=sys.stderr, flush=True)
-    print("\n".join(["Seconds; FAILED: other than it should be", "", *table(rows, [str(way) for way in ways])]))
-    return 1 if failed else 0
+            print(f"{machine.name} {name} {way}: {rows[name][str(way)]} s", file=sys.stderr, flush=True)
+    title = f"{machine.name}: seconds; FAILED: other than it should be"
+    print("\n".join([title, "", *table(rows, [str(way) for way in ways]), ""]), flush=True)
+    return failed

@@ -1,7 +1,7 @@
 """A small firmware like a router's: busybox, Lua, the shell of SQLite and dropbear, from Debian's sources.
 
-Enters: a folder to keep it in. Leaves: a root of dynamic big-endian programs with the cross compiler's C library, and
-the same programs for this machine, which tell what the others should print.
+Enters: a folder to keep it in, a byte order, a kind of code. Leaves: a root of dynamic programs with the cross
+compiler's C library, and the same programs for this machine, which tell what the others should print.
 """
 
 from __future__ import annotations
@@ -12,13 +12,18 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.conformance.debian_roots import unpack_source
+from tests.support.compiled import ORDERS
 from tests.support.tools import need
 
-TRIPLE = "mips-linux-gnu"
-SYSTEM = Path(f"/usr/{TRIPLE}/lib")
+KINDS = {
+    "plain": (), "mips16": ("-mips16",), "dsp": ("-mdsp", "-march=24kec"), "dspr2": ("-mdspr2", "-march=74kc"),
+    "mixed": ("-mips16", "-minterlink-mips16", "-mflip-mips16"),
+}  # fmt: skip
+"""What a firmware's own programs are compiled with; `mixed`: every other function is MIPS16e code."""
 LIBRARIES = ("ld.so.1", "libc.so.6", "libm.so.6", "libresolv.so.2", "libgcc_s.so.1", "libnss_files.so.2")
 PROGRAMS = ("bin/busybox", "usr/bin/lua", "usr/bin/sqlite3", "usr/sbin/dropbear", "usr/sbin/dropbearkey",
             "usr/bin/dbclient")  # fmt: skip
@@ -45,6 +50,42 @@ cat
 """
 
 
+@dataclass(frozen=True)
+class Machine:
+    """What programs are built for: guests of a byte order (a triple) and a kind of code, or this machine."""
+
+    triple: str = ""
+    kind: str = "plain"
+
+    @property
+    def name(self) -> str:
+        return f"{self.triple}-{self.kind}" if self.triple else "native"
+
+    @property
+    def byte_order(self) -> str:
+        return next(order for order, triple in ORDERS.items() if triple == self.triple)
+
+    @property
+    def prefix(self) -> str:
+        return f"{self.triple}-" if self.triple else ""
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        return KINDS[self.kind]
+
+    @property
+    def compiler(self) -> list[str]:
+        return [f"{self.prefix}gcc", "-O2", "-w", *self.flags]
+
+
+NATIVE = Machine()
+
+
+def machine_of(byte_order: str, kind: str) -> Machine:
+    """Return the machine of a byte order and a kind of code."""
+    return Machine(ORDERS[byte_order], kind)
+
+
 def _run(words: Sequence[object], folder: Path) -> None:
     """Run a step of a build in a folder; its output goes to log.txt there."""
     with (folder / "log.txt").open("a") as log:
@@ -54,58 +95,59 @@ def _run(words: Sequence[object], folder: Path) -> None:
         raise RuntimeError(f"{' '.join(map(str, words))}: failed:\n{tail}")
 
 
-def _busybox(source: Path, folder: Path, prefix: str) -> None:
+def _busybox(source: Path, folder: Path, machine: Machine) -> None:
     shutil.copytree(source, folder, dirs_exist_ok=True, symlinks=True)
     config = (source / "debian/config/pkg/deb").read_text()
     for name, value in BUSYBOX.items():
         line = f"CONFIG_{name}=y" if value == "y" else f"# CONFIG_{name} is not set"
         old = rf"^(# CONFIG_{name} is not set|CONFIG_{name}=.*)\n"
         config = re.sub(old, "", config, flags=re.MULTILINE) + line + "\n"
+    config = re.sub(r"^CONFIG_EXTRA_CFLAGS=.*$", f'CONFIG_EXTRA_CFLAGS="{" ".join(machine.flags)}"', config, flags=re.M)
     (folder / ".config").write_text(config)
-    words = f"make ARCH={'mips' if prefix else 'x86_64'} CROSS_COMPILE={prefix}"
+    words = f"make ARCH={'mips' if machine.prefix else 'x86_64'} CROSS_COMPILE={machine.prefix}"
     _run(["sh", "-c", f"yes '' | {words} oldconfig"], folder)
     _run(["sh", "-c", f"{words} -j2 busybox"], folder)
 
 
-def _lua(source: Path, folder: Path, prefix: str) -> None:
+def _lua(source: Path, folder: Path, machine: Machine) -> None:
     (folder / "lua5.4-deb-multiarch.h").write_text('#define DEB_HOST_MULTIARCH "none"\n')
     library = [path for path in (source / "src").glob("*.c") if path.name not in ("lua.c", "luac.c")]
-    compiler = [f"{prefix}gcc", "-O2", "-w", "-I", folder, "-DLUA_USE_LINUX", "-DLUA_COMPAT_5_3"]
+    compiler = [*machine.compiler, "-I", folder, "-DLUA_USE_LINUX", "-DLUA_COMPAT_5_3"]
     name = "liblua5.4.so.0"
     _run([*compiler, "-fPIC", "-shared", f"-Wl,-soname,{name}", "-o", name, *library, "-lm"], folder)
     _run([*compiler, "-o", "lua", source / "src/lua.c", "./liblua5.4.so.0", "-lm", "-Wl,-rpath,$ORIGIN"], folder)
 
 
-def _sqlite(source: Path, folder: Path, prefix: str) -> None:
+def _sqlite(source: Path, folder: Path, machine: Machine) -> None:
     need("tclsh", "tcl")  # the sources are put together by it
     _run([source / "configure", "--disable-readline"], folder)
     _run(["make", "-s", "sqlite3.c", "shell.c", "sqlite3.h"], folder)
-    compiler = [f"{prefix}gcc", "-O2", "-w", *SQLITE]
+    compiler = [*machine.compiler, *SQLITE]
     name = "libsqlite3.so.0"
     _run([*compiler, "-fPIC", "-shared", f"-Wl,-soname,{name}", "-o", name, "sqlite3.c", "-lm"], folder)
     _run([*compiler, "-o", "sqlite3", "shell.c", "./libsqlite3.so.0", "-lm", "-Wl,-rpath,$ORIGIN"], folder)
 
 
-def _dropbear(source: Path, folder: Path, prefix: str) -> None:
-    for_machine = [f"--host={prefix.rstrip('-')}"] if prefix else []
+def _dropbear(source: Path, folder: Path, machine: Machine) -> None:
+    for_machine = [f"--host={machine.triple}", f"CFLAGS=-O2 {' '.join(machine.flags)}"] if machine.triple else []
     (folder / "localoptions.h").write_text(DROPBEAR)
     _run([source / "configure", *for_machine, *(f"--disable-{name}" for name in DROPBEAR_WITHOUT)], folder)
     _run(["make", "-s", "-j2", "PROGRAMS=dropbear dbclient dropbearkey"], folder)
 
 
-BUILDERS: dict[str, Callable[[Path, Path, str], None]] = {
+BUILDERS: dict[str, Callable[[Path, Path, Machine], None]] = {
     "busybox": _busybox, "lua5.4": _lua, "sqlite3": _sqlite, "dropbear": _dropbear,
 }  # fmt: skip
 
 
-def _built(state: Path, package: str, prefix: str) -> Path:
-    """Return the folder in which a package was built for the machine of a prefix of its compiler."""
-    folder = state / "build" / f"{package}-{prefix.rstrip('-') or 'native'}"
+def _built(state: Path, package: str, machine: Machine) -> Path:
+    """Return the folder in which a package was built for a machine."""
+    folder = state / "build" / f"{package}-{machine.name}"
     if not (folder / "done").exists():
-        print(f"building {package} with {prefix}gcc", file=sys.stderr, flush=True)
+        print(f"building {package} for {machine.name}", file=sys.stderr, flush=True)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        BUILDERS[package](unpack_source(state / "sources", package), folder, prefix)
+        BUILDERS[package](unpack_source(state / "sources", package), folder, machine)
         (folder / "done").touch()
     return folder
 
@@ -120,15 +162,15 @@ def _write(root: Path, name: str, text: str, mode: int = 0o644) -> None:
 def native_programs(state: Path) -> dict[str, Path]:
     """Return busybox, lua and sqlite3 for this machine."""
     folders = {"busybox": "busybox", "lua": "lua5.4", "sqlite3": "sqlite3"}
-    return {program: _built(state, package, "") / program for program, package in folders.items()}
+    return {program: _built(state, package, NATIVE) / program for program, package in folders.items()}
 
 
-def make_firmware(state: Path, web_port: int, ssh_port: int) -> Path:
+def make_firmware(state: Path, machine: Machine, web_port: int, ssh_port: int) -> Path:
     """Return the root, built where it is not yet."""
-    need(f"{TRIPLE}-gcc", f"gcc-{TRIPLE}")
-    root = state / "root"
-    folders = {package: _built(state, package, f"{TRIPLE}-") for package in BUILDERS}
-    copies = {f"lib/{name}": SYSTEM / name for name in LIBRARIES} | {
+    need(f"{machine.triple}-gcc", f"gcc-{machine.triple}")
+    root = state / f"root-{machine.name}"
+    folders = {package: _built(state, package, machine) for package in BUILDERS}
+    copies = {f"lib/{name}": Path(f"/usr/{machine.triple}/lib", name) for name in LIBRARIES} | {
         "bin/busybox": folders["busybox"] / "busybox", "usr/bin/lua": folders["lua5.4"] / "lua",
         "lib/liblua5.4.so.0": folders["lua5.4"] / "liblua5.4.so.0", "usr/bin/sqlite3": folders["sqlite3"] / "sqlite3",
         "lib/libsqlite3.so.0": folders["sqlite3"] / "libsqlite3.so.0",
