@@ -193,6 +193,38 @@ def test_programs_run(host: Path, tmp_path: Path, guest: Path, flags: str) -> No
     )
 
 
+CONTAINER = ROOT / "docs/usage/container"
+
+
+def test_what_the_image_does(host: Path, tmp_path: Path, guest: Path) -> None:
+    """It mounts binfmt_misc where it is not, and registers; programs run in a root that has no host."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/mipsrec").write_text(f'#!/bin/sh\nexec {shell()} "$@"\n')
+    (tmp_path / "bin/mipsrec").chmod(0o755)
+    shutil.copy(guest, tmp_path / "guest")
+    register = CONTAINER / "register"
+    output = in_namespace(
+        f"""umount {FOLDER}
+        export PATH=$PWD/bin:$PATH MIPSREC_HOST={host}
+        {register} | tail -1
+        chroot . /guest || echo $?
+        {register} --uninstall
+        """, tmp_path)  # fmt: skip
+    lines = output.splitlines()
+    assert lines[0] == f"mipsrec-mipsel-64r2: registered for {host}, flags PF"
+    assert lines[1:3] == ["[/guest] /guest 0 0", "42"] and lines[3].startswith("no longer registered: mipsrec-mips,")
+
+
+def test_what_the_image_is_made_of() -> None:
+    """Files that the recipe copies are there, and its command."""
+    words = [line.split() for line in (CONTAINER / "Dockerfile").read_text().splitlines()]
+    copied = [line[1] for line in words if line[:1] == ["COPY"] and not line[1].startswith("--from")]
+    assert copied == [".", str((CONTAINER / "register").relative_to(ROOT))] and (ROOT / copied[1]).is_file()
+    for script in ("register", "build-image"):
+        assert os.access(CONTAINER / script, os.X_OK)
+        subprocess.run(["sh", "-n", CONTAINER / script], check=True)
+
+
 def test_a_name_that_looks_like_an_option(host: Path, tmp_path: Path, guest: Path) -> None:
     shutil.copy(guest, tmp_path / "--stats")
     output = in_namespace(
