@@ -83,4 +83,4 @@ def _declarations(lanes: Lanes) -> str:
 VECTOR_DECLARATIONS = "".join(
     _declarations(Lanes(count))
     for count in sorted({VECTOR_BYTES // size // part for size in SIZES.values() for part in (1, 2)})
-) + "".join(f"declare i32 @llvm.{name}.i32(i32, i32)\n" for name in ("smax", "umin"))
+) + "declare i32 @llvm.umin.i32(i32, i32)\n"

@@ -35,7 +35,7 @@ from .guest_registers import GuestRegisters
 from .integers import Integers
 from .memory import MODELS, FlatMemory
 from .nans import NanGuards
-from .packed import PackedIntegers
+from .packed import ChosenLanes
 from .register_file import RegisterFile
 from .state_words import StateWords
 from .unaligned import UnalignedAccesses
@@ -67,7 +67,7 @@ class IrMachine:
             registers,
             integers,
             WideIntegers(writer, integers),
-            PackedIntegers(writer),
+            ChosenLanes(writer, current, integers),
             self.accesses,
             self.unaligned,
             Atomics(writer, memory, integers, state),

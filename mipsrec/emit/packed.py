@@ -1,7 +1,13 @@
-"""Operations of the rows on numbers that share a register, as vectors of LLVM."""
+"""Operations of the rows on numbers that share a register, as vectors of LLVM, or as scalars where the plan says so."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from .current import Current
+from .integers import Integers
+from .single_lanes import SingleLanes
 from .writer import Value, Writer, text
 
 _INTRINSICS = ("smin", "smax")
@@ -9,7 +15,7 @@ PACKED_DECLARATIONS = "".join(
     f"declare <{count} x i32> @llvm.{name}.v{count}i32(<{count} x i32>, <{count} x i32>)\n"
     for count in (2, 4)
     for name in _INTRINSICS
-)
+) + "".join(f"declare i32 @llvm.{name}.i32(i32, i32)\n" for name in _INTRINSICS)
 
 
 class LaneVector(str):
@@ -82,3 +88,26 @@ class PackedIntegers:
     def flags(self, a: Value, count: int) -> LaneVector:
         bits = self._writer.value(f"trunc i32 {text(a)} to i{count}")
         return self._vector(count, f"bitcast i{count} {bits} to <{count} x i1>")
+
+
+def _chosen(name: str) -> Callable[..., Any]:
+    def operation(self: ChosenLanes, *operands: Any) -> Any:
+        chosen = self.single if self.current.op.scalar_lanes else self.packed_integers
+        return getattr(chosen, name)(*operands)
+
+    return operation
+
+
+class ChosenLanes:
+    """Implements isa.meaning.LaneOperations by one of the two. Lanes are never handed on to another instruction."""
+
+    def __init__(self, writer: Writer, current: Current, integers: Integers) -> None:
+        self.current = current
+        self.single, self.packed_integers = SingleLanes(writer, integers), PackedIntegers(writer)
+
+    lanes, splat, packed, lane, lane_order, lanes_joined = map(
+        _chosen, ("lanes", "splat", "packed", "lane", "lane_order", "lanes_joined")
+    )
+    lane_op, lane_test, lane_select, flag_bits, flags = map(
+        _chosen, ("lane_op", "lane_test", "lane_select", "flag_bits", "flags")
+    )

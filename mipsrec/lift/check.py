@@ -11,6 +11,7 @@ from itertools import accumulate
 from operator import or_
 
 from ..analysis import End
+from ..architecture import DSP, DSP2
 from ..isa import Instruction
 from ..isa.effects import LOAD, STORE, added_constant, based_access, effects, masks, may_leave
 from .bounded_loops import is_bounded
@@ -61,6 +62,8 @@ def _mark_findings(block: BlockPlan) -> Iterator[str]:
         does = effects(op.instruction.row)
         if op.no_wrap and added_constant(op.instruction) is None:
             yield f"{op.pc:08x} is said not to wrap, and is no addition of a constant"
+        if op.scalar_lanes and op.instruction.row.module not in (DSP, DSP2):
+            yield f"{op.pc:08x} is said to have scalar lanes, and is not of the DSP module"
         if op.spin and not does.loads:
             yield f"{op.pc:08x} is said to spin, and is no load"
 

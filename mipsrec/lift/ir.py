@@ -136,6 +136,8 @@ class Op:
     """It is an access whose fault may come back to a landing pad of the function (guarded_accesses)."""
     no_wrap: bool = False
     """It is an addition that does not wrap (no_wrap)."""
+    scalar_lanes: bool = False
+    """It computes with several numbers of a register as scalars, not as a vector (scalar_lanes)."""
     spin: bool = False
     """It is a load that may wait for what another thread writes (spin_loads)."""
     promoted: Variable | None = None

@@ -12,6 +12,7 @@ from ..emit.atomics import Atomics
 from ..emit.current import Current
 from ..emit.floats import Floats
 from ..emit.integers import Integers
+from ..emit.single_lanes import SingleLanes
 from ..emit.state_words import StateWords
 from ..emit.unaligned import UnalignedAccesses
 from ..emit.wide_integers import WideIntegers
@@ -19,7 +20,6 @@ from ..emit.writer import Value, Writer
 from ..isa.compose import compose
 from .exits import ExitGuards, Exits
 from .expressions import Expression
-from .lanes import SingleLanes
 from .memory import StencilMemory, WindowMemory
 from .registers import Operand, StencilRegisters, hidden
 

@@ -31,7 +31,6 @@ from .functions import EXITS, glue, stencil_function
 from .samples import SAMPLES
 
 _FUNCTIONS_PER_MODULE = 1000
-_MINIMA = "".join(f"declare i32 @llvm.{name}.i32(i32, i32)\n" for name in ("smin", "smax"))
 
 
 @dataclass(frozen=True)
@@ -129,7 +128,7 @@ def _compiled(
 ) -> Iterator[tuple[str, tuple[bytes, dict[int, str]]]]:
     """Yield (name, (code, symbols by offset)) of all functions."""
     declarations = "".join(f"declare {TYPE} @{name}{SIGNATURE} #0\n" for name in EXITS)
-    head = f'{TRIPLE_LINE}"{this_target().triple}"\n{DECLARATIONS}{CONSTRAINED_DECLARATIONS}{_MINIMA}{ATTRIBUTES}'
+    head = f'{TRIPLE_LINE}"{this_target().triple}"\n{DECLARATIONS}{CONSTRAINED_DECLARATIONS}{ATTRIBUTES}'
     head += MODULE_METADATA + declarations
     size = _FUNCTIONS_PER_MODULE
     parts = [glue(), *("".join(texts[start : start + size]) for start in range(0, len(texts), size))]

@@ -87,6 +87,12 @@ def test_no_wrap_of_another_operation() -> None:
     assert_found(plan, "no addition of a constant")
 
 
+def test_scalar_lanes_of_another_module() -> None:
+    plan = plan_with(has_op(stores))
+    an_op(plan, stores).scalar_lanes = True
+    assert_found(plan, "is not of the DSP module")
+
+
 def test_spin_of_a_store() -> None:
     plan = plan_with(has_op(stores))
     an_op(plan, stores).spin = True

@@ -16,7 +16,9 @@ from ..facts.dirty import with_dirty
 from ..ir import BlockPlan, FunctionPlan, MergedAccesses, MergedLoad, MergedStore, Run, UnalignedWord, Variable
 from .words import Line, pcs_text, registers_text, some
 
-_MARKS = {"volatile": "volatile", "exposed": "exposed", "no-wrap": "no_wrap", "spin": "spin"}
+_MARKS = {
+    "volatile": "volatile", "exposed": "exposed", "no-wrap": "no_wrap", "scalar-lanes": "scalar_lanes", "spin": "spin",
+}  # fmt: skip
 """Notes, and the fields of Op that they say are True."""
 OP_DIVIDER = " ; "
 _OP = re.compile(r"\s*[0-9a-f]{8}  [0-9a-f]{4}(?:[0-9a-f]{4}|    )  ")

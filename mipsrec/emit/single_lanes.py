@@ -1,14 +1,14 @@
 """Operations of the rows on numbers that share a register, one lane after the other.
 
-As vectors they would need constants in memory, which a stencil has none of.
+As vectors they would need constants in memory, which a stencil has none of. LLVM's loop vectorizer takes scalars only.
 """
 
 from __future__ import annotations
 
 from functools import reduce
 
-from ..emit.integers import Integers
-from ..emit.writer import Value, Writer, text
+from .integers import Integers
+from .writer import Value, Writer, text
 
 Lanes = tuple[Value, ...]
 
