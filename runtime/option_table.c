@@ -9,6 +9,7 @@
 #include "base/numbers.h"
 #include "base/options.h"
 #include "baseline/baseline.h"
+#include "cpu/model.h"
 #include "gdb/gdb.h"
 #include "growth/growth.h"
 #include "lifted/caches.h"
@@ -161,6 +162,17 @@ static void parse_executed(const char *name)
     mr_options.executed = true;
 }
 
+static void parse_guest_cpu(const char *model)
+{
+    if (!mr_cpu_choose(model, strlen(model)))
+        mr_usage_error("--guest-cpu: no model is named '%s'", model);
+}
+
+static const char *hand_on_guest_cpu(bool same __attribute__((unused)))
+{
+    return mr_cpu_missing != 0 ? mr_cpu_model->name : NULL;
+}
+
 static void parse_host_fd(const char *text) { mr_options.host_fd = (int)whole_number(text); }
 static void parse_program_fd(const char *text) { mr_options.program_fd = (int)whole_number(text); }
 
@@ -284,6 +296,8 @@ const struct mr_option_row mr_option_rows[] = {
      .help = "append to FILE what --strace, --stats and --report print, instead of standard error"},
     {.name = "--kernel-release", .argument = "TEXT", .text = &mr_options.kernel_release, .inherited = true,
      .help = "what uname tells the program as the kernel's release"},
+    {.name = "--guest-cpu", .argument = "MODEL", .apply = parse_guest_cpu, .hand_on = hand_on_guest_cpu,
+     .help = "have the modules MIPS16 and DSP as this model of qemu-user has them (24Kc, 34Kf ...); default 74Kf, all"},
     {.name = "--qemu", .argument = "NAME", .apply = mr_option_qemu,
      .help = "take the words behind it as qemu-mips or qemu-mipsel does; the same where NAME is argv[0]"},
     {.name = "--help", .apply = print_help, .help = "print this and exit"},

@@ -8,6 +8,7 @@
 #include "base/messages.h"
 #include "base/options.h"
 #include "command_line.h"
+#include "cpu/model.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -88,8 +89,6 @@ static void set_stack(const char *text)
     ignore("-s", text);
 }
 
-static const char *const cpu_models[] = {"4Kc",  "4Km",   "4KEcR1", "4KEmR1", "4KEc",  "4KEm",  "24Kc", "24KEc",
-                                         "24Kf", "34Kf",  "74Kf",   "M14K",   "M14Kc", "P5600", NULL};
 static const char *const other_models[] = {"mips32r6-generic", "I7200", NULL}; /* of code that this host does not run */
 
 static bool is_among(const char *text, size_t length, const char *const *words)
@@ -103,10 +102,10 @@ static bool is_among(const char *text, size_t length, const char *const *words)
 static void set_cpu(const char *text)
 {
     size_t length = strcspn(text, ",");
-    bool is_known = is_among(text, length, cpu_models), is_other = is_among(text, length, other_models);
+    bool is_known = mr_cpu_choose(text, length), is_other = is_among(text, length, other_models);
     if (strcmp(text, "help") == 0 || strcmp(text, "?") == 0) {
-        for (const char *const *model = cpu_models; *model != NULL; model++)
-            printf("MIPS '%s'\n", *model);
+        for (const struct mr_cpu_model *model = mr_cpu_models; model->name != NULL; model++)
+            printf("MIPS '%s'\n", model->name);
         exit(1);
     }
     if (!is_known && !is_other) {
@@ -219,7 +218,7 @@ const struct mr_qemu_option mr_qemu_options[MR_QEMU_OPTIONS] = {
     {"g", "QEMU_GDB", "port", set_debugger, "wait for gdb at this port of 127.0.0.1, or at this socket"},
     {"L", "QEMU_LD_PREFIX", "path", set_prefix, "take absolute paths that exist below path from there"},
     {"s", "QEMU_STACK_SIZE", "size", set_stack, "let the stack grow to size bytes; k and M are suffixes"},
-    {"cpu", "QEMU_CPU", "model", set_cpu, "accept the name of a CPU (-cpu help lists them)"},
+    {"cpu", "QEMU_CPU", "model", set_cpu, "have the modules MIPS16 and DSP as this CPU has (-cpu help lists them)"},
     {"0", "QEMU_ARGV0", "argv0", set_argv0, "what the program gets as argv[0]"},
     {"r", "QEMU_UNAME", "uname", set_release, "what uname tells as the kernel's release"},
     {"B", "QEMU_GUEST_BASE", "address", set_guest_base, "not supported, ignored"},

@@ -14,6 +14,7 @@
 #include "cpu/interp.h"
 #include "cpu/lacking.h"
 #include "cpu/mips16.h"
+#include "cpu/model.h"
 #include "cpu/registers.h"
 #include "gdb/gdb.h"
 #include "growth/growth.h"
@@ -141,15 +142,24 @@ static void name_what_is_lacking(uint32_t guest_pc)
 {
     if (!error_is_as_it_was() || (getpid() != first_process && !mr_options.report))
         return;
-    if (mr_is_mips16(guest_pc) && mr_accessible(guest_pc & ~1u, 2, MR_EXEC))
+    if (mr_is_mips16(guest_pc) && mr_cpu_lacks(MR_CPU_MIPS16) && mr_accessible(guest_pc & ~1u, 2, MR_EXEC))
+        mr_print_error("mipsrec-host: %s: the code at the odd address 0x%08x is " MR_MODULE_MIPS16 " code, which the processor "
+                       "%s lacks\n", mr_options.program_path, guest_pc, mr_cpu_model->name);
+    else if (mr_is_mips16(guest_pc) && mr_accessible(guest_pc & ~1u, 2, MR_EXEC))
         mr_print_error("mipsrec-host: %s: the code at the odd address 0x%08x is no " MR_MODULE_MIPS16 " code; " MR_MODULE_MIPS16E2
                        " and " MR_MODULE_MICROMIPS " are not supported\n", mr_options.program_path, guest_pc);
     if (!mr_is_aligned(guest_pc) || !mr_accessible(guest_pc, 4, MR_READ))
         return;
-    bool in_slot = mr_has_delay_slot(mr_code_word(guest_pc)) && mr_accessible(mr_next_pc(guest_pc), 4, MR_READ);
-    uint32_t place = in_slot ? mr_next_pc(guest_pc) : guest_pc, word = mr_code_word(place);
+    uint32_t word = mr_code_word(guest_pc), place = guest_pc;
+    if (mr_has_delay_slot(word) && !mr_cpu_lacks_word(word) && mr_accessible(mr_next_pc(guest_pc), 4, MR_READ)) {
+        place = mr_next_pc(guest_pc);
+        word = mr_code_word(place);
+    }
     const char *module = mr_lacking_module(word);
-    if (module != NULL)
+    if (mr_cpu_lacks_word(word))
+        mr_print_error("mipsrec-host: %s: the instruction %08x at 0x%08x is of %s, which the processor %s lacks\n",
+                       mr_options.program_path, word, place, mr_missing_module(mr_modules_of(word)), mr_cpu_model->name);
+    else if (module != NULL)
         mr_print_error("mipsrec-host: %s: the instruction %08x at 0x%08x is of %s, which is not supported\n",
                        mr_options.program_path, word, place, module);
 }

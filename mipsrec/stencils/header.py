@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ..architecture import DSP, DSP2
 from ..emit.calls import MIDDLE
 from ..isa import BUCKETS, RANGES, ROWS, Flow, Row
 from ..isa.effects import effects, is_sign_change
@@ -121,6 +122,8 @@ def _flags(row: Row, computes: bool, leaves: bool) -> str:
         ("MR_STORES", effects(row).stores),
         ("MR_READS_DSP", any(use.kind == "dsp" for use in reads)),
         ("MR_WRITES_DSP", any(use.kind == "dsp" for use in writes)),
+        ("MR_OF_DSP", row.module is DSP),
+        ("MR_OF_DSP2", row.module is DSP2),
     )
     return " | ".join(name for name, is_set in named if is_set) or "0"
 

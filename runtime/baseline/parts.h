@@ -26,6 +26,8 @@ enum mr_row_flags {
     MR_STORES = 128,    /* to memory */
     MR_READS_DSP = 256, /* DSPControl */
     MR_WRITES_DSP = 512,
+    MR_OF_DSP = 1024, /* the module that it is of */
+    MR_OF_DSP2 = 2048,
 };
 
 struct mr_choice { /* an operand of an entry */
@@ -62,7 +64,8 @@ struct mr_hole {
 };
 #define MR_NO_ENTRY 0xffffu
 
-const struct mr_row *mr_row_of(uint32_t word); /* NULL: no row has the word, or operands of it are out of range */
+const struct mr_row *mr_row_of(uint32_t word); /* NULL: no row has it, operands are out of range, or the
+                                              * processor lacks it: the interpreter performs it */
 const struct mr_entry_point *mr_entry_point(unsigned number);
 /* The class that a register has by itself: a pin, MEMORY or ZERO. Of floating point, half: the class of the pair it is in. */
 unsigned mr_gpr_class(unsigned number);

@@ -1,5 +1,6 @@
 /* The generated tables, and how they are looked up. */
 #include "baseline/parts.h"
+#include "cpu/model.h"
 #include "mr_stencil_numbers.h"
 #include "mr_stencils.h"
 
@@ -9,12 +10,20 @@
 
 const struct mr_glue mr_glue = {mr_enter_code, mr_leave_code, sizeof mr_enter_code, sizeof mr_leave_code};
 
+/* Rows of MIPS16e code, and jalx, are not among these. */
+static bool is_missing(const struct mr_row *row)
+{
+    return (row->flags & MR_OF_DSP && mr_cpu_lacks(MR_CPU_DSP)) || (row->flags & MR_OF_DSP2 && mr_cpu_lacks(MR_CPU_DSP2));
+}
+
 const struct mr_row *mr_row_of(uint32_t word)
 {
     for (const uint16_t *number = mr_bucket_rows + mr_bucket_starts[word >> 26 << 6 | (word & 63)]; *number != 0; number++) {
         const struct mr_row *row = &mr_rows[*number - 1];
         if ((word & row->mask) != row->value)
             continue;
+        if (is_missing(row))
+            return NULL;
         return row->spare == NO_SPARE || (int32_t)mr_hole_value(row->spare, word, 0, 0) >= 0 ? row : NULL;
     }
     return NULL;

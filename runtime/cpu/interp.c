@@ -11,6 +11,7 @@
 
 #include "base/instructions.h"
 #include "cpu/mips16.h"
+#include "cpu/model.h"
 
 /* ---- jumps and branches, whose delay slot is at `next` ---- */
 
@@ -55,7 +56,12 @@ BRANCH(blezl, (int32_t)a <= 0, true)
 BRANCH(bgtzl, (int32_t)a > 0, true)
 BRANCH(bltzl, (int32_t)a < 0, true)
 BRANCH(bgezl, (int32_t)a >= 0, true)
-BRANCH(bposge32, a == 0 && rs(word) == 0 && s->dsp_control.value & 32, false)
+BRANCH(posge32, a == 0 && rs(word) == 0 && s->dsp_control.value & 32, false)
+
+static uint32_t op_bposge32(struct mr_state *s, uint32_t word, uint32_t next)
+{
+    return mr_cpu_lacks(MR_CPU_DSP) ? raise_reserved(s, word) : op_posge32(s, word, next);
+}
 
 /* A branch that links whether taken or not. The condition is read first. */
 #define BRANCH_AND_LINK(name, condition, likely)                   \
@@ -91,6 +97,8 @@ static uint32_t op_jal(struct mr_state *s, uint32_t word, uint32_t next)
 /* To MIPS16 code. */
 static uint32_t op_jalx(struct mr_state *s, uint32_t word, uint32_t next)
 {
+    if (mr_cpu_lacks(MR_CPU_MIPS16))
+        return raise_reserved(s, word);
     set_gpr(s, MR_REG_RA, mr_next_pc(next));
     return run_delay_slot(s, next, jump_target(next, word) | 1);
 }
@@ -193,7 +201,7 @@ mr_operation *const mr_operations[128] = {
 
 uint32_t mr_aligned(struct mr_state *s, uint32_t pc)
 {
-    while (!mr_may_be_code(pc)) {
+    while (!mr_may_fetch(pc)) {
         s->pc = pc;
         pc = mr_exception(s, pc, MR_ADDRESS, 0);
     }

@@ -3,6 +3,8 @@
 #define MR_INTERP_H
 
 #include "base/host_thread.h"
+#include "base/instructions.h"
+#include "cpu/model.h"
 #include "memory/values.h"
 
 #include <stdbool.h>
@@ -65,6 +67,12 @@ static inline mr_operation *mr_operation_of(uint32_t word)
     return mr_operations[opcode ? MR_OPCODE_OPERATIONS + opcode : funct(word)];
 }
 
+/* Whether the processor has instructions that can be at an address. */
+static inline bool mr_may_fetch(uint32_t pc)
+{
+    return mr_is_aligned(pc) || (mr_is_mips16(pc) && !mr_cpu_lacks(MR_CPU_MIPS16));
+}
+
 /* Raises the address exceptions of jumps to misaligned places until a handler has a proper one, or one of MIPS16 code, which is
  * odd; returns that. */
 uint32_t mr_aligned(struct mr_state *s, uint32_t pc);
@@ -85,11 +93,12 @@ mr_operation op_special2, op_special3;
 
 /* interp_memory.c */
 mr_operation op_lb, op_lh, op_lwl, op_lw, op_lbu, op_lhu, op_lwr, op_sb, op_sh, op_swl, op_sw, op_swr, op_ll, op_sc;
-mr_operation op_lx;
 mr_operation op_lwc1, op_ldc1, op_swc1, op_sdc1, op_lwxc1, op_ldxc1, op_luxc1, op_swxc1, op_sdxc1, op_suxc1;
 mr_operation op_sync, op_synci, op_pref;
 
-/* interp_dsp.c, interp_dsp_accumulators.c */
+/* All of SPECIAL3 that the DSP module has; then those that it consists of. interp_dsp.c, interp_dsp_accumulators.c,
+ * interp_memory.c */
+mr_operation op_dsp, op_lx;
 mr_operation op_dsp_sum, op_dsp_half_sum, op_dsp_compare, op_dsp_extend, op_dsp_shift, op_dsp_append, op_dsp_insert;
 mr_operation op_dsp_dot, op_dsp_extract;
 

@@ -315,3 +315,15 @@ uint32_t op_dsp_insert(struct mr_state *s, uint32_t word, uint32_t next)
     uint32_t inserted = GPR(s, rs(word)) << first & mask;
     return result_in(s, rt(word), (GPR(s, rt(word)) & ~mask) | inserted, next);
 }
+
+/* ---- all of them ---- */
+
+static mr_operation *const functions[64] = {
+    [0x0a] = op_lx, [0x0c] = op_dsp_insert, [0x10] = op_dsp_sum, [0x11] = op_dsp_compare, [0x12] = op_dsp_extend,
+    [0x13] = op_dsp_shift, [0x18] = op_dsp_half_sum, [0x30] = op_dsp_dot, [0x31] = op_dsp_append, [0x38] = op_dsp_extract,
+};
+
+uint32_t op_dsp(struct mr_state *s, uint32_t word, uint32_t next)
+{
+    return mr_cpu_lacks_word(word) ? raise_reserved(s, word) : functions[funct(word)](s, word, next);
+}

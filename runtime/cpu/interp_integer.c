@@ -121,8 +121,13 @@ uint32_t op_sub(struct mr_state *s, uint32_t word, uint32_t next)
 
 /* Two bits name one of the DSP module's four accumulators, of which HI and LO are the first. With sa, mult and multu are
  * the VR5400's multiply and accumulate instructions, and others are those of SmartMIPS. */
-CHECKED_REGISTER_OPERATION(mfhi, sa(word) != 0, (uint32_t)(s->hilo[rs(word) & 3] >> 32))
-CHECKED_REGISTER_OPERATION(mflo, sa(word) != 0, (uint32_t)s->hilo[rs(word) & 3])
+static inline bool is_no_accumulator(uint32_t word, unsigned number)
+{
+    return sa(word) != 0 || (number != 0 && mr_cpu_lacks(MR_CPU_DSP));
+}
+
+CHECKED_REGISTER_OPERATION(mfhi, is_no_accumulator(word, rs(word) & 3), (uint32_t)(s->hilo[rs(word) & 3] >> 32))
+CHECKED_REGISTER_OPERATION(mflo, is_no_accumulator(word, rs(word) & 3), (uint32_t)s->hilo[rs(word) & 3])
 
 /* An operation that writes HI and LO: a is GPR[rs], b is GPR[rt]. */
 #define HILO_OPERATION(name, value)                                \
@@ -131,7 +136,7 @@ CHECKED_REGISTER_OPERATION(mflo, sa(word) != 0, (uint32_t)s->hilo[rs(word) & 3])
         uint32_t a = GPR(s, rs(word)), b = GPR(s, rt(word));       \
         uint64_t old = s->hilo[rd(word) & 3];                      \
         (void)b, (void)old;                                        \
-        if (sa(word) != 0)                                         \
+        if (is_no_accumulator(word, rd(word) & 3))                 \
             return raise_reserved(s, word);                        \
         s->hilo[rd(word) & 3] = (value);                           \
         return next;                                               \
@@ -270,9 +275,8 @@ static uint32_t op_rdhwr(struct mr_state *s, uint32_t word, uint32_t next)
 }
 
 static mr_operation *const special3[64] = {
-    [0x00] = op_ext, [0x04] = op_ins, [0x0a] = op_lx, [0x0c] = op_dsp_insert, [0x10] = op_dsp_sum,
-    [0x11] = op_dsp_compare, [0x12] = op_dsp_extend, [0x13] = op_dsp_shift, [0x18] = op_dsp_half_sum, [0x20] = op_bshfl,
-    [0x30] = op_dsp_dot, [0x31] = op_dsp_append, [0x38] = op_dsp_extract, [0x3b] = op_rdhwr,
+    [0x00] = op_ext, [0x04] = op_ins, [0x0a] = op_dsp, [0x0c] = op_dsp, [0x10] = op_dsp, [0x11] = op_dsp, [0x12] = op_dsp,
+    [0x13] = op_dsp, [0x18] = op_dsp, [0x20] = op_bshfl, [0x30] = op_dsp, [0x31] = op_dsp, [0x38] = op_dsp, [0x3b] = op_rdhwr,
 };
 
 uint32_t op_special3(struct mr_state *s, uint32_t word, uint32_t next)

@@ -63,6 +63,8 @@ bool mr_module_grow(unsigned code_file, struct mr_open_library *library, const c
         mr_store_replace(identity, library);
     }
     mr_unlock();
+    if (wrong != NULL)
+        mr_store_refused(file->path, wrong);
     return module != NULL;
 }
 

@@ -13,9 +13,11 @@
 #include "base/messages.h"
 #include "base/options.h"
 #include "cpu/fpu.h"
+#include "cpu/model.h"
 #include "host/host.h"
 #include "lifted/caches.h"
 #include "lifted/module.h"
+#include "lifted/store.h"
 #include "memory/memory.h"
 
 #include <errno.h>
@@ -204,6 +206,8 @@ void mr_library_open(const char *path, const struct mr_image *image)
     const char *wrong = mr_library_check_process(table);
     if (wrong == NULL)
         wrong = mr_module_bind(named, image->bias - table->bias, mr_options.program_path);
-    if (wrong != NULL)
+    if (wrong != NULL && mr_cpu_lacks(named->modules)) /* it is fit for other processors */
+        mr_store_refused(mr_options.program_path, wrong);
+    else if (wrong != NULL)
         mr_fail("%s: %s", path, wrong);
 }

@@ -30,6 +30,8 @@ struct mr_open_library {
     struct mr_line_table lines;
     struct mr_place_table *_Atomic places; /* NULL: not decoded yet (places.c) */
     bool grown; /* by the compile server, which may make it larger */
+    bool modules_known; /* processor.c; under mr_lock */
+    uint32_t modules;   /* of enum mr_cpu_modules, that its code may need */
 };
 /* Checks of a file all that needs no guest; whole: also its checksum and entries. Returns NULL, or why it is unfit. */
 const char *mr_library_check_file(struct mr_open_library *library, const char *path, bool whole);

@@ -127,6 +127,29 @@ static bool has_mips16(const struct mr_library *table)
     return false;
 }
 
+/* Fills in what is known before it is in memory. */
+static void begin(struct mr_module *module, struct mr_open_library *library, uint32_t delta, const char *guest_path)
+{
+    const struct mr_library *table = library->table;
+    module->library = library;
+    module->table = table;
+    module->delta = delta;
+    module->guest_path = guest_path != NULL ? strdup(guest_path) : NULL;
+    if (table->entry_count == 0)
+        return;
+    module->low_pc = table->entries[0].guest_pc + delta;
+    module->high_pc = table->entries[table->entry_count - 1].guest_pc + delta + MR_INSTRUCTION_BYTES;
+    module->code_file = mr_code_file_number(module->low_pc);
+    module->has_mips16 = has_mips16(table);
+}
+
+static void drop(struct mr_module *module)
+{
+    free(module->guest_path);
+    free(module->guest_bytes);
+    free(module);
+}
+
 struct mr_module *mr_module_for(struct mr_open_library *library, uint32_t delta, const char *guest_path,
                                     const char **wrong)
 {
@@ -140,23 +163,18 @@ struct mr_module *mr_module_for(struct mr_open_library *library, uint32_t delta,
     struct mr_module *module = *wrong == NULL ? calloc(1, sizeof *module) : NULL;
     if (module == NULL)
         return NULL;
-    module->library = library;
-    module->delta = delta;
-    module->guest_path = guest_path != NULL ? strdup(guest_path) : NULL;
-    if ((*wrong = load(module)) != NULL) {
-        free(module->guest_path);
-        free(module);
+    begin(module, library, delta, guest_path);
+    *wrong = mr_module_needs_missing(module);
+    if (*wrong == NULL)
+        *wrong = load(module);
+    if (*wrong != NULL) {
+        drop(module);
         return NULL;
     }
-    if (module->table->entry_count > 0) {
-        module->low_pc = module->table->entries[0].guest_pc + delta;
-        module->high_pc = module->table->entries[module->table->entry_count - 1].guest_pc + delta + MR_INSTRUCTION_BYTES;
-        module->code_file = mr_code_file_number(module->low_pc);
+    if (module->table->entry_count > 0)
         mr_dispatch_open(module->low_pc, module->high_pc);
-        module->has_mips16 = has_mips16(module->table);
-        if (module->has_mips16)
-            mr_dispatch_open16(module->low_pc, module->high_pc);
-    }
+    if (module->has_mips16)
+        mr_dispatch_open16(module->low_pc, module->high_pc);
     silent_code |= module->table->call_model == MR_CALLS_DIRECT;
     if (mr_options.profile_path != NULL)
         mr_lines_find(library, 0); /* the handler that takes samples must not be the first who asks */

@@ -16,6 +16,9 @@ void mr_module_set_page(uint64_t page, struct mr_module *module); /* NULL: none 
 void mr_module_fill_page(uint32_t page);                      /* puts its entries into the dispatch table */
 void mr_module_forget_page(uint32_t page);                    /* and takes them out; some module's code is there */
 
+/* The bytes of the ELF file that the module's library was made of; NULL where that is not there any more. */
+const uint8_t *mr_module_guest_file(struct mr_module *module, size_t *size_bytes);
+const char *mr_module_needs_missing(struct mr_module *module); /* NULL, or what it needs that the processor lacks */
 bool mr_module_has_page(struct mr_module *module, uint64_t page); /* what it was made of is what the guest has there */
 
 #endif

@@ -50,6 +50,14 @@ static void keep_guest_file(struct mr_module *module)
         module->guest_bytes = read_guest_file(path, module->table, &module->guest_size_bytes);
 }
 
+const uint8_t *mr_module_guest_file(struct mr_module *module, size_t *size_bytes)
+{
+    if (!module->was_asked)
+        keep_guest_file(module);
+    *size_bytes = module->guest_size_bytes;
+    return module->guest_bytes;
+}
+
 /* Reads the guest's memory where a fault must not happen: its file may have been cut off. */
 static bool read_page(uint32_t guest, uint8_t *bytes, size_t size_bytes)
 {
@@ -61,9 +69,9 @@ bool mr_module_has_page(struct mr_module *module, uint64_t page)
 {
     uint8_t now[MR_PAGE_BYTES];
     uint64_t page_start = page * MR_PAGE_BYTES;
-    if (!module->was_asked)
-        keep_guest_file(module);
-    if (module->guest_bytes == NULL || !read_page((uint32_t)page_start, now, sizeof now))
+    size_t file_bytes;
+    const uint8_t *file = mr_module_guest_file(module, &file_bytes);
+    if (file == NULL || !read_page((uint32_t)page_start, now, sizeof now))
         return false;
     for (unsigned i = 0; i < MR_LIBRARY_SEGMENTS; i++) {
         const struct mr_library_segment *segment = &module->table->segments[i];
@@ -73,8 +81,7 @@ bool mr_module_has_page(struct mr_module *module, uint64_t page)
         if (from >= to)
             continue;
         uint64_t offset = segment->offset + (from - start);
-        if (offset + (to - from) > module->guest_size_bytes ||
-            memcmp(now + (from - page_start), module->guest_bytes + offset, to - from) != 0)
+        if (offset + (to - from) > file_bytes || memcmp(now + (from - page_start), file + offset, to - from) != 0)
             return false;
     }
     return true;

@@ -1,5 +1,6 @@
 /* /proc/self/stat, statm and status: the host's, but for what tells of the size and the places of memory, which is the
  * guest's there. Simplification: what is resident, and the signal masks of status, are the host's. And cpuinfo. */
+#include "cpu/model.h"
 #include "linux/proc_made.h"
 #include "linux/program.h"
 #include "memory/values.h"
@@ -95,9 +96,9 @@ void mr_write_status(FILE *to, FILE *from, const char *name __attribute__((unuse
 }
 
 /* A MIPS machine in the words of show_cpuinfo of arch/mips/kernel/proc.c: a 74Kf, whose register FIR the guest reads
- * (fpu.c), with its modules. Programs look for the words after "isa" and "ASEs implemented". */
+ * (fpu.c), or another model (cpu/model.c) with its modules. Programs look for the words after "isa" and "ASEs implemented". */
 static const char of_each[] = "processor\t\t: %ld\n"
-                              "cpu model\t\t: MIPS 74Kc V4.12  FPU V0.0\n"
+                              "cpu model\t\t: %s V4.12  FPU V0.0\n"
                               "BogoMIPS\t\t: 1000.00\n"
                               "wait instruction\t: yes\n"
                               "microsecond timers\t: yes\n"
@@ -105,7 +106,7 @@ static const char of_each[] = "processor\t\t: %ld\n"
                               "extra interrupt vector\t: yes\n"
                               "hardware watchpoint\t: no\n"
                               "isa\t\t\t: mips1 mips2 mips32r1 mips32r2\n"
-                              "ASEs implemented\t: mips16 dsp dsp2\n"
+                              "ASEs implemented\t:%s%s%s\n"
                               "Options implemented\t: tlb 4kex 4k_cache fpu 32fpr prefetch llsc\n"
                               "shadow register sets\t: 1\n"
                               "kscratch registers\t: 0\n"
@@ -120,5 +121,6 @@ void mr_write_cpuinfo(FILE *to, FILE *from __attribute__((unused)), const char *
     long count = sysconf(_SC_NPROCESSORS_ONLN);
     fputs("system type\t\t: mipsrec\nmachine\t\t\t: mipsrec\n", to);
     for (long number = 0; number < (count < 1 ? 1 : count); number++)
-        fprintf(to, of_each, number, number);
+        fprintf(to, of_each, number, mr_cpu_model->kernel_name, mr_cpu_lacks(MR_CPU_MIPS16) ? "" : " mips16",
+                mr_cpu_lacks(MR_CPU_DSP) ? "" : " dsp", mr_cpu_lacks(MR_CPU_DSP2) ? "" : " dsp2", number);
 }

@@ -4,6 +4,7 @@
  */
 #include "base/messages.h"
 #include "base/options.h"
+#include "cpu/model.h"
 #include "linux/program.h"
 #include "memory/values.h"
 
@@ -76,7 +77,12 @@ static uint32_t push_random(struct builder *stack)
 }
 
 /* asm/hwcap.h: what the processor has, as /proc/cpuinfo says. */
-enum { HWCAP_MIPS16 = 1 << 3, HWCAP_DSP = 1 << 7, HWCAP_DSP2 = 1 << 8 };
+static uint32_t hardware_capabilities(void)
+{
+    enum { HWCAP_MIPS16 = 1 << 3, HWCAP_DSP = 1 << 7, HWCAP_DSP2 = 1 << 8 };
+    return (mr_cpu_lacks(MR_CPU_MIPS16) ? 0u : HWCAP_MIPS16) | (mr_cpu_lacks(MR_CPU_DSP) ? 0u : HWCAP_DSP) |
+           (mr_cpu_lacks(MR_CPU_DSP2) ? 0u : HWCAP_DSP2);
+}
 
 /* A growing row of guest words in guest memory. */
 static void put_word(uint32_t *at, uint32_t value)
@@ -88,7 +94,7 @@ static void put_word(uint32_t *at, uint32_t value)
 static void put_auxiliary(uint32_t *at, const struct mr_image *image, uint32_t random, uint32_t name)
 {
     const uint32_t vector[][2] = {
-        {AT_HWCAP, HWCAP_MIPS16 | HWCAP_DSP | HWCAP_DSP2},
+        {AT_HWCAP, hardware_capabilities()},
         {AT_PAGESZ, MR_PAGE_BYTES},
         {AT_CLKTCK, CLOCK_TICKS},
         {AT_PHDR, image->phdr},

@@ -22,7 +22,7 @@ static _Thread_local uint32_t arrivals;
 
 static inline uint32_t aligned(struct mr_state *s, uint32_t pc)
 {
-    return mr_may_be_code(pc) ? pc : mr_aligned(s, pc);
+    return mr_may_fetch(pc) ? pc : mr_aligned(s, pc);
 }
 
 /* Whether a signal may wait, or code is only told to leave (code_users.c), or a sample wants a step of growth/hot.c. */
