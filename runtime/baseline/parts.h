@@ -64,8 +64,8 @@ struct mr_hole {
 };
 #define MR_NO_ENTRY 0xffffu
 
-const struct mr_row *mr_row_of(uint32_t word); /* NULL: no row has it, operands are out of range, or the
-                                              * processor lacks it: the interpreter performs it */
+/* NULL: no row has the word, operands of it are out of range, or the guest's processor lacks it. */
+const struct mr_row *mr_row_of(uint32_t word);
 const struct mr_entry_point *mr_entry_point(unsigned number);
 /* The class that a register has by itself: a pin, MEMORY or ZERO. Of floating point, half: the class of the pair it is in. */
 unsigned mr_gpr_class(unsigned number);
