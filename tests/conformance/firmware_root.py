@@ -106,7 +106,7 @@ def _busybox(source: Path, folder: Path, machine: Machine) -> None:
     (folder / ".config").write_text(config)
     words = f"make ARCH={'mips' if machine.prefix else 'x86_64'} CROSS_COMPILE={machine.prefix}"
     _run(["sh", "-c", f"yes '' | {words} oldconfig"], folder)
-    _run(["sh", "-c", f"{words} -j2 busybox"], folder)
+    _run(["sh", "-c", f"{words} busybox"], folder)
 
 
 def _lua(source: Path, folder: Path, machine: Machine) -> None:
@@ -132,7 +132,7 @@ def _dropbear(source: Path, folder: Path, machine: Machine) -> None:
     for_machine = [f"--host={machine.triple}", f"CFLAGS=-O2 {' '.join(machine.flags)}"] if machine.triple else []
     (folder / "localoptions.h").write_text(DROPBEAR)
     _run([source / "configure", *for_machine, *(f"--disable-{name}" for name in DROPBEAR_WITHOUT)], folder)
-    _run(["make", "-s", "-j2", "PROGRAMS=dropbear dbclient dropbearkey"], folder)
+    _run(["make", "-s", "PROGRAMS=dropbear dbclient dropbearkey"], folder)
 
 
 BUILDERS: dict[str, Callable[[Path, Path, Machine], None]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,9 +11,15 @@ import pytest
 
 from mipsrec import pipeline
 from mipsrec.architecture import is_mips16
+from mipsrec.cache.folders import cache_folder, variant_of
+from mipsrec.elf import load_elf
+from mipsrec.fill_store import store_all
 from mipsrec.options import CALL_MODELS
+from tests.runtime.dynamic_world import LIGHT
 from tests.support.commandline import mipsrec
 from tests.support.compiled import ORDERS, QEMU, compile_guest, library_at, printed_alone
+from tests.support.compiler_runs import run_compiler
+from tests.support.dynamic import compile_to, cross_libraries, used
 from tests.support.paths import GUESTS
 from tests.support.tiers import AUTO, BASELINE, INTERPRETED
 from tests.support.tools import need
@@ -163,3 +170,81 @@ def test_it_may_start_so(host: Path, tmp_path: Path, order: str) -> None:
     guest = compile_guest(tmp_path, order, ASSEMBLY.format(instruction=".half 0xe801"), *options, language="assembler")
     result = subprocess.run([host, guest], capture_output=True, text=True)
     assert result.returncode == -4 and "is no MIPS16 code" in result.stderr
+
+
+LIBRARY = """
+#include <stdio.h>
+double scale = 1.5;
+static int calls;
+int (*chosen)(int);
+int twice(int value) { calls++; return 2 * value; }
+int each(int count, int (*callee)(int))
+{
+    int sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += callee(i) ^ twice(i);
+    return sum;
+}
+double mean(const float *numbers, int count)
+{
+    double sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += numbers[i] * scale;
+    printf("%d calls\\n", calls);
+    return sum / count;
+}
+"""
+
+PROGRAM = """
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+extern double scale;
+extern int (*chosen)(int);
+int twice(int), each(int, int (*)(int));
+double mean(const float *, int);
+static int own(int value) { return value * 3 + (value >> 2); }
+static int compare(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static void at_end(void) { puts("the end"); }
+int main(int count, char **words)
+{
+    float numbers[40];
+    atexit(at_end);
+    for (int i = 0; i < 40; i++)
+        numbers[i] = i / 8.0f;
+    printf("%d %d\\n", each(1000, own), each(100, twice));
+    chosen = twice;
+    scale = sqrt(2.0);
+    printf("%d\\n", chosen(21));
+    printf("%.12f %a\\n", mean(numbers, 40), pow(scale, 3));
+    qsort(words + 1, count - 1, sizeof *words, compare);
+    for (int i = 1; i < count; i++)
+        printf("%s %lld\\n", words[i], atoll(words[i]) / 7);
+    return 9;
+}
+"""
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_library_in_a_root(host: Path, tmp_path: Path, order: str) -> None:
+    """Both of MIPS16 code, beside a C library that is not: pointers to functions go to all three and back."""
+    root, words = tmp_path / "root", ("90000000000", "-8", "b", "a", "12")
+    (tmp_path / "library.c").write_text(LIBRARY)
+    native = tmp_path / "native"
+    (tmp_path / "program.c").write_text(PROGRAM)
+    run_compiler([need("gcc"), "-w", *(tmp_path / f"{name}.c" for name in ("library", "program")), "-lm", "-o", native],
+                 native)  # fmt: skip
+    expected = printed_alone(native, *words, status=9)
+    for name in ("ld.so.1", "libc.so.6", "libm.so.6"):
+        (root / "lib").mkdir(parents=True, exist_ok=True)
+        shutil.copy(cross_libraries(order) / name, root / "lib")
+    shared = compile_to(root / "lib/libown.so", order, LIBRARY, "-mips16", "-shared", "-fPIC", "-Wl,-soname,libown.so")
+    program = compile_to(root / "bin/program", order, PROGRAM, "-mips16", shared, "-lm")
+    for tier in (INTERPRETED, *BASELINE.values()):
+        assert printed_alone(host, *tier, "-L", root, program, *words, status=9) == expected
+    assert store_all([(file, load_elf(file)) for file in (program, shared)], LIGHT).skipped == []
+    command = [host, "--tier", "aot", "--cache", cache_folder(), "--variant", variant_of(LIGHT), "--stats", "-L", root]
+    result = subprocess.run([*command, program, *words], capture_output=True, text=True)
+    assert (result.returncode, result.stdout) == (9, expected)
+    assert used(result.stderr) == {"program", "libown.so"}
