@@ -17,9 +17,9 @@ from ..files.checksum import ends_whole
 from ..host_build import host_executable
 
 DESCRIPTION = """\
-Says what a program is (byte order, ABI, segments, the ISA and the modules that it is marked as using) and what analysis
-found in it (the ISA and the modules that its instructions need, functions, blocks, jump tables, jumps that stay
-unresolved); or of which program a library of recompiled code is, and how it was made.
+Says what a program is (byte order, dynamic linker and libraries, ABI, segments, the ISA and the modules that it is
+marked as using) and what analysis found in it (the ISA and the modules that its instructions need, functions, blocks,
+jump tables, jumps that stay unresolved); or of which program a library of recompiled code is, and how it was made.
 
   mipsrec info prog.elf
   mipsrec info --json prog.elf    the same for other programs to read
@@ -50,6 +50,8 @@ def _facts(guest: pipeline.Guest) -> dict[str, Any]:
         "identity": image.identity,
         "byte_order": image.byte_order,
         "type": _type_of(image),
+        "interpreter": image.interpreter or "none",
+        "libraries": ", ".join(image.needed) or "none",
         "isa": image.e_flags.arch,
         "abi": image.e_flags.abi,
         "modules": ", ".join(image.modules) or "none",

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.commandline import assert_one_line, mipsrec, mipsrec_here
 from tests.support.compiled import BARE, compile_guest
+from tests.support.dynamic import library, program
 from tests.support.hosts import cache_with_host
 from tests.support.tools import need
 
@@ -21,6 +22,14 @@ def test_info(guest: Path) -> None:
     assert facts["functions"] >= 4 and facts["blocks"] > facts["functions"] and facts["unresolved_jumps"] == 0
     text = mipsrec("info", guest).stdout
     assert f"0x{facts['entry']:08x}" in text and facts["identity"] in text
+
+
+def test_info_of_a_dynamic_program(tmp_path: Path) -> None:
+    own = library(tmp_path / "libown.so", "big")
+    guest = program(tmp_path / "program", "big", own, interpreter="/lib/ld-uClibc.so.0")
+    lines = mipsrec("info", guest).stdout.splitlines()
+    assert {"interpreter        /lib/ld-uClibc.so.0", "libraries          libown.so"} <= set(lines)
+    assert "interpreter        none" in mipsrec("info", own).stdout
 
 
 def test_disasm(guest: Path) -> None:
