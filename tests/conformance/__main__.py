@@ -8,7 +8,7 @@ make conformance ARGS='programs'             samples and programs beside native 
 make conformance ARGS='debian --build'        84 commands on Debian's packages, three ways (building takes hours)
 make conformance ARGS='chroot'               Debian for mipsel after chroot: apt, gcc, a package from its source; --help
 make conformance ARGS='generated'            luajit and nodejs, which generate code, beside qemu-user
-make conformance ARGS='firmware'             busybox, Lua, SQLite and dropbear in each kind of code; --help
+make conformance ARGS='firmware'             busybox, dropbear, Lua and more in each kind of code; --help
 make conformance ARGS='programs -k test_cxx' what follows goes to pytest
 make conformance                             all
 """
@@ -77,7 +77,7 @@ def chroot(words: list[str]) -> int:
 
 
 def firmware(words: list[str]) -> int:
-    """Run a big-endian firmware made from Debian's sources; return the exit status."""
+    """Run firmwares made from Debian's sources; return the exit status."""
     from tests.conformance import firmware as firmware_conformance
 
     return outside_pytest(lambda: firmware_conformance.main(words))

@@ -1,4 +1,4 @@
-"""A small firmware like a router's: busybox, Lua, the shell of SQLite and dropbear, from Debian's sources.
+"""A small firmware like a router's: busybox, dropbear, dnsmasq, tcpdump, Lua and more, from Debian's sources.
 
 Enters: a folder to keep it in, a byte order, a kind of code. Leaves: a root of dynamic programs with the cross
 compiler's C library, and the same programs for this machine, which tell what the others should print.
@@ -25,8 +25,8 @@ KINDS = {
 }  # fmt: skip
 """What a firmware's own programs are compiled with; `mixed`: every other function is MIPS16e code."""
 LIBRARIES = ("ld.so.1", "libc.so.6", "libm.so.6", "libresolv.so.2", "libgcc_s.so.1", "libnss_files.so.2")
-PROGRAMS = ("bin/busybox", "usr/bin/lua", "usr/bin/sqlite3", "usr/sbin/dropbear", "usr/sbin/dropbearkey",
-            "usr/bin/dbclient")  # fmt: skip
+PROGRAMS = ("bin/busybox", "usr/bin/lua", "usr/bin/sqlite3", "usr/bin/minigzip", "usr/bin/example", "usr/bin/dbclient",
+            "usr/sbin/dropbear", "usr/sbin/dropbearkey", "usr/sbin/dnsmasq", "usr/sbin/tcpdump")  # fmt: skip
 """What to recompile, with all that it loads."""
 
 BUSYBOX = {"USE_BB_CRYPT": "y", "USE_BB_CRYPT_SHA": "y", "TC": "n", "FEATURE_MOUNT_NFS": "n"}
@@ -95,6 +95,13 @@ def _run(words: Sequence[object], folder: Path) -> None:
         raise RuntimeError(f"{' '.join(map(str, words))}: failed:\n{tail}")
 
 
+def _configure(source: Path, machine: Machine, *options: str, folder: Path | None = None) -> None:
+    """Run a configure script for a machine; in the folder of the sources when no other is named."""
+    for_machine = [f"--host={machine.triple}"] if machine.triple else []
+    flags = f"CFLAGS=-O2 -w {' '.join(machine.flags)}"
+    _run([source / "configure", *for_machine, flags, *options], folder or source)
+
+
 def _busybox(source: Path, folder: Path, machine: Machine) -> None:
     shutil.copytree(source, folder, dirs_exist_ok=True, symlinks=True)
     config = (source / "debian/config/pkg/deb").read_text()
@@ -129,14 +136,41 @@ def _sqlite(source: Path, folder: Path, machine: Machine) -> None:
 
 
 def _dropbear(source: Path, folder: Path, machine: Machine) -> None:
-    for_machine = [f"--host={machine.triple}", f"CFLAGS=-O2 {' '.join(machine.flags)}"] if machine.triple else []
     (folder / "localoptions.h").write_text(DROPBEAR)
-    _run([source / "configure", *for_machine, *(f"--disable-{name}" for name in DROPBEAR_WITHOUT)], folder)
+    _configure(source, machine, *(f"--disable-{name}" for name in DROPBEAR_WITHOUT), folder=folder)
     _run(["make", "-s", "PROGRAMS=dropbear dbclient dropbearkey"], folder)
 
 
+def _dnsmasq(source: Path, folder: Path, machine: Machine) -> None:
+    compiler, *flags = machine.compiler
+    _run(["make", "-C", source, f"BUILDDIR={folder}", f"CC={compiler}", f"CFLAGS={' '.join(flags)}"], folder)
+
+
+def _zlib(source: Path, folder: Path, machine: Machine) -> None:
+    compiler = [*machine.compiler, "-I", source, "-DHAVE_UNISTD_H", "-D_LARGEFILE64_SOURCE=1"]
+    name = "libz.so.1"
+    _run([*compiler, "-fPIC", "-shared", f"-Wl,-soname,{name}", "-o", name, *source.glob("*.c")], folder)
+    for program in ("minigzip", "example"):
+        _run([*compiler, "-o", program, source / f"test/{program}.c", f"./{name}", "-Wl,-rpath,$ORIGIN"], folder)
+
+
+def _tcpdump(source: Path, folder: Path, machine: Machine) -> None:
+    """libpcap becomes a part of the program: its configure script finds what lies beside it."""
+    for tool in ("flex", "bison"):
+        need(tool)
+    for part in (unpack_source(source.parent, "libpcap"), source):
+        shutil.copytree(part, folder / part.name, symlinks=True)
+    options = ("--disable-dbus", "--disable-usb", "--disable-bluetooth", "--disable-rdma", "--without-libnl",
+               "--without-dpdk", "--without-dag", "--disable-shared")  # fmt: skip
+    _configure(folder / "libpcap", machine, "--with-pcap=linux", *options)
+    _run(["make", "-s", "libpcap.a"], folder / "libpcap")
+    _configure(folder / "tcpdump", machine, "--without-crypto", "--without-smi", "--without-cap-ng")
+    _run(["make", "-s", "tcpdump"], folder / "tcpdump")
+
+
 BUILDERS: dict[str, Callable[[Path, Path, Machine], None]] = {
-    "busybox": _busybox, "lua5.4": _lua, "sqlite3": _sqlite, "dropbear": _dropbear,
+    "busybox": _busybox, "lua5.4": _lua, "sqlite3": _sqlite, "dropbear": _dropbear, "dnsmasq": _dnsmasq,
+    "zlib": _zlib, "tcpdump": _tcpdump,
 }  # fmt: skip
 
 
@@ -160,9 +194,16 @@ def _write(root: Path, name: str, text: str, mode: int = 0o644) -> None:
 
 
 def native_programs(state: Path) -> dict[str, Path]:
-    """Return busybox, lua and sqlite3 for this machine."""
-    folders = {"busybox": "busybox", "lua": "lua5.4", "sqlite3": "sqlite3"}
-    return {program: _built(state, package, NATIVE) / program for program, package in folders.items()}
+    """Return the programs for this machine that are judges."""
+    places = {
+        "busybox": "busybox", "lua": "lua5.4", "sqlite3": "sqlite3", "dnsmasq": "dnsmasq", "minigzip": "zlib",
+        "example": "zlib", "tcpdump": "tcpdump/tcpdump",
+    }  # fmt: skip
+    found = {}
+    for program, place in places.items():
+        package, _, below = place.partition("/")
+        found[program] = _built(state, package, NATIVE) / below / program
+    return found
 
 
 def make_firmware(state: Path, machine: Machine, web_port: int, ssh_port: int) -> Path:
@@ -175,7 +216,9 @@ def make_firmware(state: Path, machine: Machine, web_port: int, ssh_port: int) -
         "lib/liblua5.4.so.0": folders["lua5.4"] / "liblua5.4.so.0", "usr/bin/sqlite3": folders["sqlite3"] / "sqlite3",
         "lib/libsqlite3.so.0": folders["sqlite3"] / "libsqlite3.so.0",
         "usr/sbin/dropbear": folders["dropbear"] / "dropbear", "usr/bin/dbclient": folders["dropbear"] / "dbclient",
-        "usr/sbin/dropbearkey": folders["dropbear"] / "dropbearkey",
+        "usr/sbin/dropbearkey": folders["dropbear"] / "dropbearkey", "lib/libz.so.1": folders["zlib"] / "libz.so.1",
+        "usr/bin/minigzip": folders["zlib"] / "minigzip", "usr/bin/example": folders["zlib"] / "example",
+        "usr/sbin/dnsmasq": folders["dnsmasq"] / "dnsmasq", "usr/sbin/tcpdump": folders["tcpdump"] / "tcpdump/tcpdump",
     }  # fmt: skip
     for name, path in copies.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)

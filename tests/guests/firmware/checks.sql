@@ -15,7 +15,7 @@ DELETE FROM item WHERE id % 11 = 0;
 SELECT count(*), round(sum(price), 4) FROM item;
 CREATE VIRTUAL TABLE words USING fts5(text);
 INSERT INTO words VALUES ('a quick brown fox'), ('slow green turtle'), ('quick green frog');
-SELECT rowid, text FROM words WHERE words MATCH 'quick AND NOT fox' OR words MATCH 'turtle' ORDER BY rowid;
+SELECT rowid, text FROM words WHERE words MATCH 'quick NOT fox' OR words MATCH 'turtle' ORDER BY rowid;
 CREATE VIRTUAL TABLE box USING rtree(id, x0, x1, y0, y1);
 INSERT INTO box SELECT id, id % 50, id % 50 + 2, id / 100, id / 100 + 1 FROM item WHERE id < 3000;
 SELECT count(*) FROM box WHERE x0 < 10.5 AND x1 > 3.25 AND y1 < 20;
