@@ -14,6 +14,7 @@ from pathlib import Path
 
 from mipsrec.abi import c_headers
 from mipsrec.analysis import analyze
+from mipsrec.architecture import c_names
 from mipsrec.elf import load_elf
 from mipsrec.emit.calls import HOST_EDGES, declaration
 from mipsrec.emit.doors import DOORS
@@ -39,7 +40,7 @@ MODULE_FUNCTIONS = 250
 
 def build_stubs(folder: Path) -> Path:
     """Return the path of the shared library with the interpreter and what else lifted code calls."""
-    for name, text in {"mr_state.h": c_header(), **c_headers()}.items():
+    for name, text in {"mr_state.h": c_header(), "mr_modules.h": c_names(), **c_headers()}.items():
         (folder / name).write_text(text)
     output = folder / "liblifted_stubs.so"
     sources = [RUNTIME / name for name in SOURCES] + [TESTS / "emit" / "lifted_stubs.c"]

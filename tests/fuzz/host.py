@@ -60,10 +60,10 @@ class Target:
 
 TARGETS = (
     Target("load", ("linux/load", "linux/marks", "linux/stack", "memory/*", "base/blake2b", "base/kernel_proc",
-                    "base/lock", "base/observe", "base/options"),
+                    "base/lock", "base/observe", "base/options", "cpu/model"),
            ("-Wl,--wrap=mmap,--wrap=munmap",), {}, 1 << 16, own_signals=False),
     Target("interp", ("base/host_thread", "base/kernel_proc", "base/lock", "base/observe", "base/options", "memory/*",
-                      "cpu/interp*", "cpu/fpu*", "cpu/registers", "lifted/dispatch_table", "run/dispatch",
+                      "cpu/interp*", "cpu/fpu*", "cpu/model", "cpu/registers", "lifted/dispatch_table", "run/dispatch",
                       "run/host_stack", "run/interpret", "run/waiting", "linux/abi", "linux/exception", "linux/fault",
                       "linux/signal_*", "linux/wait_call", "host/*/accessed", "host/*/kernel_call"),
            ("-Wl,--wrap=mr_signals_take",), {"fault": ("-Draise=fuzz_raise",)}, 512, own_signals=True),

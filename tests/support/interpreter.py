@@ -13,6 +13,7 @@ import subprocess
 from pathlib import Path
 
 from mipsrec.abi import c_headers
+from mipsrec.architecture import c_names
 from mipsrec.state import OFFSETS, SLOT_BYTES, c_header
 from tests.support.compiler_runs import made_once_of
 from tests.support.guest_cpu import CODE, DATA, DATA_BYTES, STOP, Cpu
@@ -22,7 +23,7 @@ from tests.support.tools import need
 SOURCES = ["cpu/interp.c", "cpu/interp_integer.c", "cpu/interp_memory.c", "cpu/interp_float.c", "cpu/fpu.c"]
 SOURCES += ["cpu/interp_dsp.c", "cpu/interp_dsp_accumulators.c", "cpu/mips16.c", "cpu/interp_mips16.c"]
 SOURCES += ["cpu/fpu_arithmetic.c", "run/interpret.c", "base/host_thread.c", "base/observe.c"]
-SOURCES += ["base/options.c"]
+SOURCES += ["base/options.c", "cpu/model.c"]
 FLAGS = ["-std=c11", "-O2", "-g", "-D_GNU_SOURCE=", "-fPIC", "-shared", "-frounding-math", "-ffp-contract=off"]
 CAUSES = {1: "overflow", 2: "trap", 3: "break", 4: "reserved", 5: "address", 6: "fpe", 7: "coprocessor", 100: "syscall",
           101: "synci", 102: "signal"}  # fmt: skip
@@ -43,7 +44,7 @@ def build(folder: Path, *flags: str) -> Path:
     words = [compiler, *FLAGS, "-Wall", "-Wextra", "-Werror", *flags, f"-I{RUNTIME}", *map(str, sources)]
 
     def compile_now() -> None:
-        for name, text in {"mr_state.h": c_header(), **c_headers()}.items():
+        for name, text in {"mr_state.h": c_header(), "mr_modules.h": c_names(), **c_headers()}.items():
             (folder / name).write_text(text)
         result = subprocess.run([*words, f"-I{folder}", "-o", str(output)], capture_output=True, text=True)
         assert result.returncode == 0, result.stderr
