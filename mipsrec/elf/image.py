@@ -60,7 +60,7 @@ class Image:
     is 1 when the code needs Status.FR=1. `soft_float` is False when the file does not say. `modules` are names of
     what it is marked as using (marks.py). `executable_ranges` are (start, end), sorted and disjoint: the executable
     sections, or the executable segments of a file without usable section headers. `symbols` are sorted by address.
-    `relocations` are not applied: a position- independent file, or its interpreter, does that at run time.
+    `relocations` are not applied: a position-independent file, or its interpreter, does that at run time.
     """
 
     path: Path

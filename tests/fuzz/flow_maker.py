@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from random import Random
+from typing import Protocol
 
 ARENA_BYTES = 2048
 JUMP_BUFFER_BYTES = 28
@@ -57,6 +58,27 @@ class Part:
     def parts(self) -> list[Part]:
         """Return all that is in it, outer parts before those in them."""
         return [found for row in self.inside for part in row for found in (part, *part.parts())]
+
+
+class PartMaker(Protocol):
+    """Makes parts of one function; `budget` is how many more it may have."""
+
+    random: Random
+    budget: int
+
+    def any_part(self, depth: int) -> Part: ...
+
+    def one(self) -> str: ...
+
+
+def some_parts(maker: PartMaker, depth: int) -> list[Part]:
+    """Return some parts in a row, or one instruction where no more are allowed."""
+    found = []
+    for _ in range(maker.random.randint(1, 5)):
+        if maker.budget > 0:
+            maker.budget -= 1
+            found.append(maker.any_part(depth))
+    return found or [Part([maker.one()])]
 
 
 @dataclass

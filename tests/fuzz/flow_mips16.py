@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.fuzz.flow_maker import ARENA_BYTES, Maker, Part
+from tests.fuzz.flow_maker import ARENA_BYTES, Maker, Part, some_parts
 from tests.fuzz.flow_single import FREE
 
 _SMALL = tuple(f"${number}" for number in range(2, 8))
@@ -115,13 +115,7 @@ class Function16:
     # parts
 
     def body(self, depth: int) -> list[Part]:
-        """Return some parts in a row."""
-        found = []
-        for _ in range(self.random.randint(1, 5)):
-            if self.budget > 0:
-                self.budget -= 1
-                found.append(self.any_part(depth))
-        return found or [Part([self.one()])]
+        return some_parts(self, depth)
 
     def any_part(self, depth: int) -> Part:
         """Return a part of a random kind."""

@@ -5,7 +5,7 @@ Enters: a seed. Leaves: a Program.
 
 from __future__ import annotations
 
-from tests.fuzz.flow_maker import JUMP_BUFFER_BYTES, Maker, Part, Program
+from tests.fuzz.flow_maker import JUMP_BUFFER_BYTES, Maker, Part, Program, some_parts
 from tests.fuzz.flow_mips16 import Function16
 from tests.fuzz.flow_rows import Rows
 from tests.fuzz.flow_single import KEPT, SIZES
@@ -85,13 +85,7 @@ class Function(Rows):
         return self.operation()
 
     def body(self, depth: int) -> list[Part]:
-        """Return some parts in a row."""
-        found = []
-        for _ in range(self.random.randint(1, 5)):
-            if self.budget > 0:
-                self.budget -= 1
-                found.append(self.any_part(depth))
-        return found or [Part([self.one()])]
+        return some_parts(self, depth)
 
     def any_part(self, depth: int) -> Part:
         """Return a part of a random kind."""

@@ -246,11 +246,6 @@ class Maker16:
         for _ in range(self.random.randint(low, high)):
             self.emit(self.plain(), certain)
 
-    def align(self) -> None:
-        """Fill up to an address that jal can name."""
-        if (self.here - 1) % INSTRUCTION_BYTES:
-            self.emit(decode16(NOP16))
-
     def skipped(self, most: int) -> list[Instruction]:
         return [self.plain() for _ in range(self.random.randint(0, most))]
 
