@@ -22,12 +22,14 @@ from ..architecture import (
 from ..isa import Flow, Instruction, decode, decode16, is_long
 from ..isa.effects import effects, is_reserved
 from ..memory import AddressSpace
-from ..state import RA
+from ..state import RA, T9
 from .model import Block, End, Function, slot_start
 from .symbolic import constant_condition
 
 Ranges = tuple[tuple[int, int], ...]
 """Of guest pcs: start and end, sorted and disjoint."""
+
+_ADDIU_SP = 0x27BD
 
 
 class CodeReader:
@@ -140,7 +142,7 @@ def _looks_like_start(code: CodeReader, pc: int) -> bool:
         instruction = code.instruction(pc)
         return instruction is not None and makes_frame16(instruction)
     word = code.word(pc) or 0
-    return word >> 16 == 0x3C1C or (word >> 16 == 0x27BD and word & 0x8000 != 0)
+    return word >> 16 == 0x3C1C or (word >> 16 == _ADDIU_SP and word & 0x8000 != 0)
 
 
 class BlockFinder:
@@ -244,3 +246,22 @@ def _count_before(block: Block, pc: int) -> int:
             return count if at == pc else len(block.body) + 1
         at += instruction.size_bytes
     return len(block.body) if at == pc else len(block.body) + 1
+
+
+def is_tail_call(function: Function, block: Block) -> bool:
+    """Return whether a `jr` leaves the function: its target is in t9, as callees want it, and the stack is free again.
+
+    (MIPS ABI supplement, position-independent function prologue.) Without that, data that points to functions behind
+    this one, to which no code refers, would be taken for labels of it.
+    """
+    assert block.terminator is not None
+    if block.terminator.rs != T9:
+        return False
+    if any(_moves_sp(instruction) > 0 for instruction in block.body_and_slot()):
+        return True
+    return not any(_moves_sp(instruction) < 0 for other in function.blocks.values() for instruction in other.body)
+
+
+def _moves_sp(instruction: Instruction) -> int:
+    """Return what an `addiu sp, sp` adds, 0 for any other instruction."""
+    return instruction.imm if instruction.word >> 16 == _ADDIU_SP else 0

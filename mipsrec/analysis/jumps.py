@@ -11,11 +11,13 @@ from collections.abc import Iterable
 
 from ..architecture import HALF_BYTES, INSTRUCTION_BYTES, is_mips16, may_be_code
 from ..isa import Instruction
-from ..isa.effects import ACCESS_BYTES
+from ..isa.effects import ACCESS_BYTES, masks
 from ..memory import AddressSpace
-from ..state import CALLEE_SAVED, GP, SP, T9
+from ..state import CALLEE_SAVED, GP, RA, SP, T9
+from .blocks import is_tail_call
 from .code_addresses import CodeAddresses
 from .model import Block, End, Function, JumpTable
+from .sources import Place, place_of, run_slot, symbolic_pcs, values_in
 from .symbolic import SymbolicMachine, Value, run
 
 WORD_BYTES = ACCESS_BYTES["word"]
@@ -28,59 +30,6 @@ Jumps beyond are left to run time: tables that overlap so are not a compiler's.
 MAX_FUNCTION_EDGES = 1 << 17
 """Of all its jumps by tables together."""
 MAX_PATH_BLOCKS = 4
-_ADDIU_SP = 0x27BD
-
-
-def _pcs(block: Block) -> list[int]:
-    """Return the pcs that SymbolicMachine wants for the body and slot of a block."""
-    if not is_mips16(block.start):
-        return []
-    return block.pcs()[: len(block.body)] + ([block.terminator_pc] if block.delay_slot is not None else [])
-
-
-def _run_slot(machine: SymbolicMachine, block: Block) -> None:
-    """Run the delay slot of a block behind its body, if it has one."""
-    if block.delay_slot is not None:
-        run(machine, [block.delay_slot], [block.terminator_pc] if is_mips16(block.start) else ())
-
-
-_Place = tuple[str, int]
-"""`("register", number)` or `("stack", offset from sp)`."""
-
-
-def _place(machine: SymbolicMachine, value: Value) -> _Place | None:
-    """Return where a value comes from that the machine's instructions did not compute; None for a constant."""
-    if isinstance(value, int):
-        return None
-    if value[0] == "reg":
-        return "register", value[1]
-    offset = machine.stack_offset(value[1]) if value[0] == "load" else None
-    return None if offset is None else ("stack", offset)
-
-
-def _values(machine: SymbolicMachine, places: Iterable[_Place]) -> list[Value]:
-    """Return what the machine left in each of the places, None where it stored no word."""
-    slots = {machine.stack_offset(address): word for address, word in machine.stores.items()}
-    return [machine.gpr(number) if kind == "register" else slots.get(number) for kind, number in places]
-
-
-def _is_tail_call(function: Function, block: Block) -> bool:
-    """Return whether a `jr` leaves the function: its target is in t9, as callees want it, and the stack is free again.
-
-    (MIPS ABI supplement, position-independent function prologue.) Without that, data that points to functions behind
-    this one, to which no code refers, would be taken for labels of it.
-    """
-    assert block.terminator is not None
-    if block.terminator.rs != T9:
-        return False
-    if any(_moves_sp(instruction) > 0 for instruction in block.body_and_slot()):
-        return True
-    return not any(_moves_sp(instruction) < 0 for other in function.blocks.values() for instruction in other.body)
-
-
-def _moves_sp(instruction: Instruction) -> int:
-    """Return what an `addiu sp, sp` adds, 0 for any other instruction."""
-    return instruction.imm if instruction.word >> 16 == _ADDIU_SP else 0
 
 
 _Cases = tuple[tuple[int, int], ...]
@@ -121,25 +70,31 @@ class JumpResolver:
         self._gp = gp
         self._addresses = addresses
         self._edges_of = (0, 0)
-        self._waiting: list[tuple[int, _Place]] = []  # pc of calls that resolve() could not guess, where the target is
+        self._waiting: list[tuple[int, Place]] = []  # pc of calls that resolve() could not guess, where the target is
         self._edges: dict[int, list[Block]] = {}
         self._constants_of = (0, 0)  # start of a function and how many blocks it had
-        self._constants_in: dict[_Place, set[int]] = {}
+        self._constants_in: dict[Place, set[int]] = {}
         self._room = _Room()
         self._cases_of: tuple[tuple[int, int, int, tuple[int, int]], _Cases] = ((0, 0, 0, (0, 0)), ())
+        self._gp_at: frozenset[int] = frozenset()  # both of the function whose prologue() was asked for
+        self._ra_in: set[int] = set()
 
     def prologue(self, function: Function) -> dict[int, int]:
-        """Return the registers that hold constants after the entry block, and note the function's gp."""
+        """Return the registers that hold constants after the entry block; note the function's gp, and what keeps it
+        and the return address."""
         machine = SymbolicMachine({T9: function.start}, self._memory.relocated_word)
         first = function.blocks[function.start]
-        run(machine, first.body, _pcs(first))
+        run(machine, first.body, symbolic_pcs(first))
         gp = machine.gpr(GP)
         function.gp = gp if isinstance(gp, int) else self._gp
+        kept = [machine.stack_offset(address) for address, value in machine.stores.items() if value == function.gp]
+        self._gp_at = frozenset(offset for offset in kept if offset is not None)
         known = {} if function.gp is None else {GP: function.gp}
         for register in set(CALLEE_SAVED) - {GP, SP}:
             value = machine.gpr(register)
             if isinstance(value, int):
                 known[register] = value
+        self._ra_in = {register for register in set(CALLEE_SAVED) - {GP, SP} if machine.gpr(register) == ("reg", RA)}
         return known
 
     def guess_by_constants(self, function: Function, known: dict[int, int]) -> None:
@@ -147,11 +102,11 @@ class JumpResolver:
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
-        candidates: dict[_Place, set[int]] = {place: set() for _, place in waiting}
+        candidates: dict[Place, set[int]] = {place: set() for _, place in waiting}
         for block in function.blocks.values():
             machine, _ = self._machine(function, [block], known)
-            _run_slot(machine, block)
-            for found, value in zip(candidates.values(), _values(machine, candidates), strict=True):
+            run_slot(machine, block)
+            for found, value in zip(candidates.values(), values_in(machine, candidates), strict=True):
                 if isinstance(value, int) and may_be_code(value) and self._memory.is_executable(value):
                     found.add(value)
         for pc, place in waiting:
@@ -176,14 +131,14 @@ class JumpResolver:
             if self._gp is not None:
                 initial[GP] = self._gp
         machine = SymbolicMachine(initial, self._memory.relocated_word)
-        machine.saved_gp = function.gp
+        machine.saved_gp, machine.gp_at = function.gp, self._gp_at
         instructions: list[Instruction] = []
         pcs: list[int] = []
         for block in path[:-1]:
             instructions += block.body_and_slot()
-            pcs += _pcs(block)
+            pcs += symbolic_pcs(block)
         before = len(instructions)
-        run(machine, instructions + path[-1].body, pcs + _pcs(path[-1]))
+        run(machine, instructions + path[-1].body, pcs + symbolic_pcs(path[-1]))
         return machine, before
 
     def resolve(self, function: Function, block: Block, known: dict[int, int]) -> list[int]:
@@ -194,11 +149,17 @@ class JumpResolver:
         target = machine.gpr(block.terminator.rs)
         pc = block.terminator_pc
         if isinstance(target, int):
+            if block.end is End.INDIRECT and self._is_long_branch(function, block, target):
+                function.jump_tables[pc] = JumpTable(None, ((target, target),))
+                return [target]
             if self._memory.is_executable(target) and may_be_code(target):
                 function.guesses[pc] = target
             return []
+        if block.end is End.INDIRECT and self._is_return(function, path, target):
+            block.end = End.RETURN
+            return []
         if block.end is not End.INDIRECT:
-            place = _place(machine, target)
+            place = place_of(machine, target)
             if place is not None:
                 self._waiting.append((pc, place))
             return []
@@ -207,8 +168,8 @@ class JumpResolver:
         table = None
         if not self._room.is_full:
             table = self._table(function, path, machine, before, target, known)
-            if table is None and not _is_tail_call(function, block):
-                labels = self._labels_in(function, _place(machine, target), known)
+            if table is None and not is_tail_call(function, block):
+                labels = self._labels_in(function, place_of(machine, target), known)
                 behind = function.start + (HALF_BYTES if is_mips16(function.start) else INSTRUCTION_BYTES)
                 table = self._compared(labels) or self._compared(self._addresses.inside(behind, function.limit))
         if table is None or not self._room.take(pc, table):
@@ -237,7 +198,7 @@ class JumpResolver:
         if target[1][0] == "add":
             bases = {target[1][2]}
         elif target[1][0] == "sum":
-            places = [place for side in target[1][1:] if (place := _place(machine, side)) is not None]
+            places = [place for side in target[1][1:] if (place := place_of(machine, side)) is not None]
             bases = self._constants(function, places, known)
         else:
             return None
@@ -264,15 +225,37 @@ class JumpResolver:
         `static const int table[] = {&&a - &&b, ...}; goto *(&&b + table[x])` gives that; `b` is loaded far before.
         """
         for entry, other in (target[1:], target[:0:-1]):
-            place = _place(machine, other)
-            if entry[0] == "load" and _place(machine, entry) is None and place is not None:
+            place = place_of(machine, other)
+            if entry[0] == "load" and place_of(machine, entry) is None and place is not None:
                 return entry, self._labels_in(function, place, known)
         return target, set()
 
-    def _labels_in(self, function: Function, place: _Place | None, known: dict[int, int]) -> set[int]:
+    def _labels_in(self, function: Function, place: Place | None, known: dict[int, int]) -> set[int]:
         """Return the addresses inside the function that its blocks leave in a place."""
         found = self._constants(function, [place], known) if place is not None else set()
         return {label for label in found if self._may_be_label(function, label) and label != function.start}
+
+    def _is_return(self, function: Function, path: list[Block], target: Value) -> bool:
+        """Return whether a `jr` goes to what ra was at the entry: stubs of MIPS16e code that pass floats have it in s2.
+
+        Callees preserve that register, so it is enough that no block but the first writes it. A caller compares where
+        it is returned to with the address behind its call, so what is no return after all is slow, not wrong.
+        """
+        if target == ("reg", RA):
+            return path[0].start == function.start
+        if target[0] != "reg" or target[1] not in self._ra_in:
+            return False
+        others = (block for block in function.blocks.values() if block.start != function.start)
+        return not any(masks(i, 0)[1] >> target[1] & 1 for block in others for i in block.instructions())
+
+    def _is_long_branch(self, function: Function, block: Block, target: int) -> bool:
+        """Return whether a `jr` to a constant stays in its function.
+
+        Branches of 16-bit code reach 64 KiB, and `b` of MIPS32 128; where a function is longer, compilers load the
+        address (in position-independent code from the GOT) and jump to it.
+        """
+        is_label = self._may_be_label(function, target) and target != function.start
+        return is_label and not is_tail_call(function, block)
 
     def _may_be_label(self, function: Function, label: int) -> bool:
         """Return whether an address may be one of a function's code: of the same kind as that."""
@@ -282,7 +265,7 @@ class JumpResolver:
     def _tells(self, block: Block, load_index: int, offset: int) -> bool:
         """Return whether a block jumps to what it loads itself plus an offset, whatever registers and memory hold."""
         machine = SymbolicMachine({}, lambda address: None)
-        run(machine, block.body, _pcs(block))
+        run(machine, block.body, symbolic_pcs(block))
         assert block.terminator is not None
         target, added = machine.gpr(block.terminator.rs), 0
         if target[0] == "add":
@@ -300,9 +283,9 @@ class JumpResolver:
         before = SymbolicMachine(dict(known), self._memory.relocated_word)
         if len(path) > 1:
             before, _ = self._machine(function, path[:-1], known)
-            _run_slot(before, path[-2])
+            run_slot(before, path[-2])
         local = SymbolicMachine({GP: known[GP]} if GP in known else {}, self._memory.relocated_word)
-        run(local, path[-1].body, _pcs(path[-1]))
+        run(local, path[-1].body, symbolic_pcs(path[-1]))
         assert path[-1].terminator is not None
         entry = local.gpr(path[-1].terminator.rs)
         for kind in ("add", "load", "add"):
@@ -315,11 +298,11 @@ class JumpResolver:
             added = before.shl(before.gpr(register[1]), shift)
             if address == ("add", added, address[-1]):
                 return register[1], shift
-            if address[0] == "sum" and _place(before, added) is None and added in address[1:]:
+            if address[0] == "sum" and place_of(before, added) is None and added in address[1:]:
                 return register[1], shift
         return None
 
-    def _constants(self, function: Function, places: list[_Place], known: dict[int, int]) -> set[int]:
+    def _constants(self, function: Function, places: list[Place], known: dict[int, int]) -> set[int]:
         """Return the numbers that blocks of the function leave in one of the places: GCC loads them before loops."""
         state = function.start, len(function.blocks)
         if self._constants_of != state:
@@ -328,8 +311,8 @@ class JumpResolver:
         self._constants_in.update((place, set()) for place in missing)
         for block in list(function.blocks.values()) if missing else ():
             machine, _ = self._machine(function, self._path(function, block), known)
-            _run_slot(machine, block)
-            for place, value in zip(missing, _values(machine, missing), strict=True):
+            run_slot(machine, block)
+            for place, value in zip(missing, values_in(machine, missing), strict=True):
                 if isinstance(value, int):
                     self._constants_in[place].add(value)
         return {value for place in places for value in self._constants_in[place]}
@@ -373,7 +356,7 @@ class JumpResolver:
             if other.end is not End.BRANCH:
                 continue
             machine = SymbolicMachine({}, self._memory.relocated_word)
-            run(machine, other.body, _pcs(other))
+            run(machine, other.body, symbolic_pcs(other))
             assert other.terminator is not None and other.terminator.row.condition is not None
             value = other.terminator.row.condition(machine, other.terminator)
             for side in value[1:] if isinstance(value, tuple) and value[0] in ("eq", "ne") else ():

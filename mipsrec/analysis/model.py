@@ -19,7 +19,7 @@ class End(enum.Enum):
     BRANCH = "branch"  # to `target` or `next_pc`
     JUMP = "jump"  # to `target`, in this function or another
     CALL = "call"  # of `target`, or of a register when `target` is None; goes on at `next_pc`. May have a condition
-    RETURN = "return"  # jr ra
+    RETURN = "return"  # jr ra, or a register that has what ra was at the entry
     INDIRECT = "indirect"  # jr of another register: jump table or tail call
     SYSCALL = "syscall"  # goes on at `next_pc`
     STOP = "stop"  # raises an exception for certain

@@ -33,6 +33,8 @@ class SymbolicMachine:
         self._unknowns = 0
         self.saved_gp: int | None = None
         """When set: what a load from the stack into gp restores (the o32 convention)."""
+        self.gp_at: frozenset[int] = frozenset()
+        """Where the function keeps its gp, as distances from sp: any load from there gives `saved_gp`."""
         self.index = 0
         self.pc: int | None = None
         """Of MIPS16e code: that of the instruction, or of the jump whose slot it is in."""
@@ -123,6 +125,8 @@ class SymbolicMachine:
         if type(address) is int:
             word = self._read_constant(address)
             return self._unknown() if word is None else word
+        if self.gp_at and self.saved_gp is not None and self.stack_offset(address) in self.gp_at:
+            return self.saved_gp
         self.loads[address] = self.index
         return ("load", address)
 

@@ -44,9 +44,9 @@ CODE = Snippets(
         "reads_memory": "lw $8, 0($4)\n jr $31\n addu $2, $8, $0",
         "half": "mtc1 $4, $f0\n jr $31\n nop",
         "caller": "addiu $2, $0, 7\n addiu $3, $0, 8\n addiu $28, $0, 9\n jal result\n nop\n jr $16\n nop",
-        "spares": "addiu $3, $0, 8\n addiu $24, $0, 9\n addu $16, $31, $0\n jal result\n nop\n addiu $24, $0, 1\n"
+        "spares": "addiu $3, $0, 8\n addiu $24, $0, 9\n lw $16, 0($4)\n jal result\n nop\n addiu $24, $0, 1\n"
         " jr $16\n addiu $3, $0, 2",
-        "reads_later": "addiu $24, $0, 9\n addu $16, $31, $0\n jal result\n nop\n addu $2, $2, $24\n jr $16\n"
+        "reads_later": "addiu $24, $0, 9\n lw $16, 0($4)\n jal result\n nop\n addu $2, $2, $24\n jr $16\n"
         " addiu $24, $0, 1",
         "moves_sp": "lw $29, 0($4)\n jr $31\n nop",
         "returns_elsewhere": "lw $31, 0($4)\n jr $31\n nop",

@@ -148,6 +148,46 @@ def test_call_without_a_slot(host: Path, tmp_path: Path) -> None:
         assert (calls, ended.returncode) == (calls, 7)
 
 
+UNWINDS = """
+#include <stdio.h>
+unsigned context[5];
+__asm__(".set nomips16\\n.set noreorder\\n"
+        ".globl marks\\n.type marks, @function\\nmarks: lui $8, %hi(context)\\n addiu $8, $8, %lo(context)\\n"
+        "sw $31, 0($8)\\n sw $29, 4($8)\\n sw $30, 8($8)\\n sw $16, 12($8)\\n"
+        "sw $17, 16($8)\\n jr $31\\n move $2, $0\\n"
+        ".globl unwinds\\n.type unwinds, @function\\nunwinds: lui $8, %hi(context)\\n addiu $8, $8, %lo(context)\\n"
+        "lw $31, 0($8)\\n lw $29, 4($8)\\n lw $30, 8($8)\\n lw $16, 12($8)\\n"
+        "lw $17, 16($8)\\n jr $31\\n li $2, 1\\n");
+int marks(void) __attribute__((nomips16)); void unwinds(void) __attribute__((nomips16));
+volatile int rounds, sum;
+__attribute__((noinline)) void deep(int n) { if (n) deep(n - 1); else unwinds(); sum++; }
+__attribute__((noinline)) void guarded(void) { if (marks() == 0) deep(3); sum += 5; }
+__attribute__((noinline)) void outer(void) { guarded(); sum += 100; }
+int main(int count, char **words)
+{
+    for (rounds = 100 * count; rounds; rounds--) { outer(); for (volatile int i = 0; i < 50; i++); }
+    return printf("%6d\\n", sum) != 7;
+}
+"""
+"""Functions go back to a context that no analysis knows of, as it does not have all registers."""
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_frames_below_an_unwound_one_stay(host: Path, tmp_path: Path, order: str) -> None:
+    """`restore` frees a frame before the jump that returns: the interpreter hands over behind that jump, not before."""
+    guest = compile_guest(tmp_path, order, UNWINDS, "-static", "-mips16", "-fno-pic", "-mno-abicalls")
+    functions = "main", "outer", "guarded", "deep", "unwinds", "marks"
+    library = library_at(pipeline.open_guest(guest), tmp_path, 1, *functions)
+    interpreted = []
+    for words in ((), ("one", "more")):
+        expected = printed_alone(need(QEMU[order], "qemu-user"), guest, *words)
+        command = [host, "--tier", "aot", "--stats", "--library", library, guest, *words]
+        result = subprocess.run(command, capture_output=True, text=True)
+        assert (result.returncode, result.stdout) == (0, expected), result
+        interpreted += re.findall(r"(\d+) instructions interpreted", result.stderr)
+    assert int(interpreted[1]) - int(interpreted[0]) < 200 * 20
+
+
 def test_report(host: Path, tmp_path: Path) -> None:
     """--report shows the halves, and the MIPS32 instruction that does the same."""
     options = ("-nostdlib", "-static", "-mno-abicalls", "-fno-pic")
