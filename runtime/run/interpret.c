@@ -73,7 +73,8 @@ static inline uint32_t run_to_jump(struct mr_state *s, uint32_t *pc, uint32_t st
     }
 }
 
-/* Runs MIPS16 code up to a jump, and that. Returns true where the loop below is to leave. */
+/* Runs MIPS16 code up to a jump, and that. Returns true where the loop below is to leave: behind a jump alone, as `restore` frees
+ * the frame of a function before its last instruction. */
 static bool run_mips16(struct mr_state *s, uint32_t *pc, uint32_t stop_pc, uint32_t stop_sp)
 {
     for (bool jumped = false; !jumped && mr_is_mips16(*pc);) {
@@ -81,9 +82,11 @@ static bool run_mips16(struct mr_state *s, uint32_t *pc, uint32_t stop_pc, uint3
         jumped = next - *pc > 2 * MR_HALF_BYTES;
         *pc = aligned(s, next);
         mr_counters.interpreted++;
-        if (is_called(s))
+        if (is_called(s)) {
             *pc = aligned(s, mr_signals_take(s, *pc));
-        if (leaves(s, *pc, stop_pc, stop_sp))
+            jumped |= *pc != next;
+        }
+        if ((jumped || *pc == stop_pc) && leaves(s, *pc, stop_pc, stop_sp))
             return true;
     }
     return false;
