@@ -17,6 +17,8 @@ from .bench_report import NO_KERNELS, Results, document, heading
 
 REGIONS = ("kernels", "calls", "numeric", "dsp", "programs", "goals")
 _REGION = re.compile(r"^(<!-- bench (\S+) -->\n)(.*?)^(<!-- end -->)$", re.MULTILINE | re.DOTALL)
+_PROGRAM = re.compile(r"^\| (?!program )(\w+) \|", re.MULTILINE)
+"""The first cell of a table's row, where it is a program's name."""
 _COLUMNS = {"mipsel": "LE", "mips": "BE"}
 
 
@@ -37,14 +39,35 @@ def read(path: str) -> str:
 
 
 def updated(page: str, results: Results, command_line: str) -> str:
-    """Return the page with the tables of this run; regions without any program in it stay as they are."""
+    """Return the page with the tables of this run, but for the regions that stay."""
     origin = f"{bench_markdown.origin(results, command_line)}.\n{heading(results)[1]}."
+    kept = stays(page, results)
 
     def region(match: re.Match[str]) -> str:
-        lines = list(_goals(results) if match[2] == "goals" else _table(results, match[2]))
-        return f"{match[1]}{origin}\n\n{chr(10).join(lines)}\n{match[4]}" if lines else match[0]
+        if match[2] in kept:
+            return match[0]
+        lines = _goals(results) if match[2] == "goals" else _table(results, match[2])
+        return f"{match[1]}{origin}\n\n{chr(10).join(lines)}\n{match[4]}"
 
     return _REGION.sub(region, page)
+
+
+def stays(page: str, results: Results) -> dict[str, list[str]]:
+    """Return the regions that this run cannot speak of, with the programs that it lacks.
+
+    It lacks some that the region has, or has none of the region. The goals are of all programs of a page.
+    """
+    kept: dict[str, list[str]] = {}
+    for match in _REGION.finditer(page):
+        if match[2] == "goals":
+            continue
+        ran = {c.name for c in results.comparisons if _region_of(results.groups[c.name]) == match[2]}
+        lacking = [name for name in _PROGRAM.findall(match[3]) if name not in ran]
+        if lacking or not ran:
+            kept[match[2]] = lacking
+    if kept and "goals" in (match[2] for match in _REGION.finditer(page)):
+        kept["goals"] = [name for names in kept.values() for name in names]
+    return kept
 
 
 def _region_of(group: str) -> str:

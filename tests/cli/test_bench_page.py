@@ -69,8 +69,22 @@ def test_regions_get_their_tables_and_other_text_stays(monkeypatch: pytest.Monke
     assert "| bytecode | 2.00 | 3.00 | 6.00 | 6.00 |\n| geometric mean of 1 |  | 3.00 | 6.00 | 6.00 |\n" in calls
     assert "old table" not in page and "no run yet" not in page
     assert "kept\n<!-- end -->\n" in page and page.endswith("<!-- end -->\nThe end.\n")
-    assert "- FAILS little-endian kernels, geometric mean of 2: 2.00, at most 1.12\n" in page
     assert bench_page.updated(page, results(), "mipsrec bench") == page
+
+
+def test_a_run_of_some_programs_leaves_what_it_cannot_say() -> None:
+    """Nothing of a table is lost to a run that lacks one of its programs; the goals are of all programs."""
+    page = bench_page.updated(PAGE, results(), "first")
+    assert bench_page.stays(PAGE, results()) == {"numeric": [], "goals": []}
+    assert "<!-- bench goals -->\n<!-- end -->\n" in page
+    whole = PAGE.replace("<!-- bench numeric -->\nkept\n<!-- end -->\n", "")
+    page = bench_page.updated(whole, results(), "first")
+    assert "- FAILS little-endian kernels, geometric mean of 2: 2.00, at most 1.12\n" in page
+    some = results()
+    some.comparisons = [comparison for comparison in some.comparisons if comparison.name != "b"]
+    later = bench_page.updated(page, some, "later")
+    assert bench_page.stays(page, some) == {"kernels": ["b"], "goals": ["b"]}
+    assert [text.count("`first`") for text in (page, later)] == [4, 2]
 
 
 def test_pages_are_read_with_care(tmp_path: Path) -> None:
