@@ -2,6 +2,7 @@
 
 make conformance ARGS='gcc'                  gcc's own tests (under 40 minutes on two cores)
 make conformance ARGS='gcc --suite ieee'     some of them; ARGS='gcc --help' tells the choices
+make conformance ARGS='targets'              qemu's tests of the DSP module, gcc's of MIPS alone; --help
 make conformance ARGS='floats'               floating point against SoftFloat, on TestFloat's operands
 make conformance ARGS='tiers'                vectors, switches of tiers, threads, unwinding, the server, gdb: all
 make conformance ARGS='programs'             samples and programs beside native builds and qemu-user (hours)
@@ -83,8 +84,15 @@ def firmware(words: list[str]) -> int:
     return outside_pytest(lambda: firmware_conformance.main(words))
 
 
+def targets(words: list[str]) -> int:
+    """Run tests that others have for MIPS alone; return the exit status."""
+    from tests.conformance import target_programs as target_conformance
+
+    return outside_pytest(lambda: target_conformance.main(words))
+
+
 PARTS = {
-    "gcc": gcc, "floats": floats, "tiers": tiers, "programs": programs,
+    "gcc": gcc, "targets": targets, "floats": floats, "tiers": tiers, "programs": programs,
     "debian": debian, "generated": generated, "chroot": chroot, "firmware": firmware,
 }  # fmt: skip
 

@@ -17,13 +17,14 @@ from pathlib import Path
 
 from tests.conformance.debian_roots import unpack_source
 from tests.support.compiled import ORDERS
+from tests.support.paths import GUESTS
 from tests.support.tools import need
 
 KINDS = {
     "plain": (), "mips16": ("-mips16",), "dsp": ("-mdsp", "-march=24kec"), "dspr2": ("-mdspr2", "-march=74kc"),
-    "mixed": ("-mips16", "-minterlink-mips16", "-mflip-mips16"),
+    "mixed": ("-mips16", "-minterlink-mips16", "-wrapper", str(GUESTS / "firmware" / "mixed.sh")),
 }  # fmt: skip
-"""What a firmware's own programs are compiled with; `mixed`: every other function is MIPS16e code."""
+"""What a firmware's own programs are compiled with; `mixed`: one source file in two becomes MIPS16e code."""
 LIBRARIES = ("ld.so.1", "libc.so.6", "libm.so.6", "libresolv.so.2", "libgcc_s.so.1", "libnss_files.so.2")
 PROGRAMS = ("bin/busybox", "usr/bin/lua", "usr/bin/sqlite3", "usr/bin/minigzip", "usr/bin/example", "usr/bin/dbclient",
             "usr/sbin/dropbear", "usr/sbin/dropbearkey", "usr/sbin/dnsmasq", "usr/sbin/tcpdump")  # fmt: skip

@@ -20,6 +20,8 @@ LISTS = TESTS / "conformance" / "gcc_lists"
 SUITES = ("execute", "ieee", "builtins", "atomic", "g++eh", "g++old")
 PACKAGE = Path("/usr/src/gcc-12")  # of gcc-12-source, whose archive is called after the very version
 TESTSUITE = Path("gcc", "testsuite")
+TARGET = "gcc.target/mips"
+"""The folder of tests of MIPS alone, for target_programs.py."""
 
 LEVELS = {
     "O0": "-O0",
@@ -82,11 +84,12 @@ def sources(folder: Path) -> Path:
     done = folder / "unpacked"
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not done.exists():
-            wanted = [str(Path("*") / TESTSUITE / path) for path in _outermost({read_suite(s).folder for s in SUITES})]
+        folders = _outermost({TARGET, *(read_suite(suite).folder for suite in SUITES)})
+        if not done.exists() or done.read_text() != "\n".join(folders):
+            wanted = [str(Path("*") / TESTSUITE / path) for path in folders]
             words = [tar, "-xf", archive, "-C", str(folder), "--strip-components=1", "--wildcards", *wanted]
             subprocess.run(words, check=True)
-            done.touch()
+            done.write_text("\n".join(folders))
     return folder / TESTSUITE
 
 
@@ -105,12 +108,16 @@ class Case:
     flags: tuple[str, ...]
 
 
-def _own_flags(source: Path, text: str) -> list[str]:
-    """Return what the comments of a test, or a .x file beside it, ask the compiler for."""
+def own_flags(source: Path, text: str) -> list[str]:
+    """Return what the comments of a test, or a .x file beside it, ask the compiler for.
+
+    Tests of MIPS alone also have options in parentheses, which they need no more than that, and words for their script.
+    """
     flags: list[str] = []
     for match in _DIRECTIVE.finditer(text):
         if match["kind"] != "additional-sources" and (not match["target"] or match["target"].startswith(_TARGETS)):
-            flags += (match["words"] or match["word"] or "").split()
+            words = (word.strip("()") for word in (match["words"] or match["word"] or "").split())
+            flags += [word for word in words if word.startswith("-")]
     beside = source.with_suffix(".x")
     if beside.exists():
         for match in re.finditer(r"^(?:set|lappend) additional_flags (.*)$", beside.read_text(), re.MULTILINE):
@@ -128,5 +135,5 @@ def load_test(testsuite: Path, suite: Suite, name: str) -> Case:
             files += [source.parent / word for word in (match["words"] or "").split()]
     if suite.name == "builtins":
         files += [source.with_name(f"{source.stem}-lib.c"), source.parent / "lib" / "main.c"]
-    flags = [*SUITE_FLAGS.get(suite.name, "").split(), *_own_flags(source, text)]
+    flags = [*SUITE_FLAGS.get(suite.name, "").split(), *own_flags(source, text)]
     return Case(suite.name, name, tuple(files), tuple(flags))
