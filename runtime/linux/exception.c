@@ -83,14 +83,20 @@ static bool code_half(uint32_t pc, uint32_t *half)
     return is_there;
 }
 
+struct mr_mips16 mr_code_mips16(uint32_t pc)
+{
+    uint32_t first, second = 0;
+    if (!code_half(pc, &first) || (mr_mips16_is_long(first) && !code_half(pc + MR_HALF_BYTES, &second)))
+        return (struct mr_mips16){.kind = MR16_RESERVED};
+    return mr_mips16_decode(first, second);
+}
+
 uint32_t mr_code_word(uint32_t pc)
 {
-    uint32_t word, first, second = 0;
-    if (!mr_is_mips16(pc))
-        return copied(&word, pc, sizeof word) ? mr_swap32(word) : 0;
-    if (!code_half(pc, &first) || (mr_mips16_is_long(first) && !code_half(pc + MR_HALF_BYTES, &second)))
-        return 0;
-    return mr_mips16_decode(first, second).word;
+    uint32_t word;
+    if (mr_is_mips16(pc))
+        return mr_code_mips16(pc).word;
+    return copied(&word, pc, sizeof word) ? mr_swap32(word) : 0;
 }
 
 enum { MOST_MIPS16_BYTES = 5 }; /* of an instruction and its delay slot, less one */
