@@ -155,18 +155,47 @@ static bool may_write(uint32_t word, uint32_t number)
     return (word >> 16 & 31) == number || (word >> 11 & 31) == number;
 }
 
+/* Of the instruction right before the one at pc. One of MIPS16 code has two bytes, if no longer one begins four bytes before. */
+static uint32_t pc_before(uint32_t pc)
+{
+    uint32_t half;
+    if (!mr_is_mips16(pc))
+        return pc - MR_INSTRUCTION_BYTES;
+    bool is_long = code_half(pc - 2 * MR_HALF_BYTES, &half) && mr_mips16_is_long(half);
+    return pc - (is_long ? 2 * MR_HALF_BYTES : MR_HALF_BYTES);
+}
+
+static bool has_slot(uint32_t pc)
+{
+    if (!mr_is_mips16(pc))
+        return mr_has_delay_slot(mr_code_word(pc));
+    enum mr_mips16_kind kind = mr_code_mips16(pc).kind;
+    return kind == MR16_JUMP || kind == MR16_JUMP_REGISTER;
+}
+
+/* A word that stands for the instruction at pc, if it is neither jump nor branch and in no slot, since that belongs to the
+ * block before; else 0. */
+static uint32_t word_in_block(uint32_t pc)
+{
+    uint32_t word = mr_code_word(pc);
+    struct mr_mips16 found = mr_is_mips16(pc) ? mr_code_mips16(pc) : (struct mr_mips16){.kind = MR16_PLAIN};
+    if (found.kind == MR16_PC_LOAD || found.kind == MR16_PC_ADD)
+        word = (uint32_t)found.number << 16;
+    return mr_has_delay_slot(word) || has_slot(pc_before(pc)) ? 0 : word;
+}
+
 uint32_t mr_first_access(const struct mr_access_fault *fault)
 {
     enum { FARTHEST = 16 };
     uint32_t store = mr_code_word(fault->pc), pc = fault->pc;
     if (mr_has_delay_slot(store))
-        store = mr_code_word(mr_next_pc(pc));
+        store = mr_code_word(slot_pc_of(pc));
     if (!is_store(store) || ((mr_pages[fault->address / MR_PAGE_BYTES] & MR_READ) != 0 && !fault->beyond_file))
         return fault->pc;
     for (int i = 0; i < FARTHEST; i++) {
-        uint32_t word = mr_code_word(pc -= 4);
-        if (word == 0 || mr_has_delay_slot(word) || mr_has_delay_slot(mr_code_word(pc - MR_INSTRUCTION_BYTES)))
-            break; /* what lies in a slot belongs to the block before */
+        uint32_t word = word_in_block(pc = pc_before(pc));
+        if (word == 0)
+            break;
         if (is_load_for(store, word))
             return pc;
         if (may_write(word, store >> 21 & 31))

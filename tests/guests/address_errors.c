@@ -28,6 +28,9 @@ SHORT_ACCESS(load_extended, "lw $2, 101($4)");
 SHORT_ACCESS(store_word, "li $2, 9\nsw $2, 0($4)");
 SHORT_ACCESS(store_half, "li $2, 8\nsh $2, 0($4)");
 SHORT_ACCESS(load_relative, ".half 0xf000, 0xb201"); /* lw $2, 1($pc) */
+SHORT_ACCESS(load_and_store, "lw $2, 0($4)\naddiu $2, 1\nsw $2, 0($4)\nli $2, 3");
+SHORT_ACCESS(load_and_store_later, "lw $2, 0($4)\naddiu $2, 1000\nmove $3, $5\nsw $2, 0($4)\nli $2, 3");
+SHORT_ACCESS(load_and_store_soon, "addiu $2, 1000\nlh $2, 0($4)\naddu $2, $5, $2\nsh $2, 0($4)\nli $2, 3");
 FUNCTION(load_in_slot, "mips16", "jr $31\nlw $2, 0($4)\n");
 
 #define SP_ACCESS(name, access) \
@@ -106,6 +109,14 @@ static void accesses(void)
         printf("%02x", data[i]);
     printf("\n");
     TRY(load_half, DATA + PAGE + 1);
+    TRY(load_and_store, NOWHERE);
+    TRY(load_and_store_later, NOWHERE);
+    TRY(load_and_store_soon, NOWHERE);
+    mprotect(data, PAGE, PROT_READ);
+    TRY(load_and_store, DATA);
+    TRY(load_and_store_later, DATA);
+    TRY(load_and_store_soon, DATA);
+    mprotect(data, PAGE, PROT_READ | PROT_WRITE);
     TRY(load_word, KERNEL);
     TRY(load_word, KERNEL + 1);
     TRY(load_byte, KERNEL);

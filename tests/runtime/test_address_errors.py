@@ -43,7 +43,12 @@ def accesses(order: Literal["little", "big"]) -> list[str]:
     for at, size, value in ((9, 4, 9), (15, 2, 8), (21, 4, 7)):
         data[at : at + size] = value.to_bytes(size, order)
     return [
-        *found, data[:24].hex(), f"load_half 20001001: {UNMENDED} at +1", f"load_word 80000000: {BUS} at +1",
+        *found, data[:24].hex(), f"load_half 20001001: {UNMENDED} at +1",
+        f"load_and_store 10000000: {NOT_MAPPED} 10000000 at +1",
+        f"load_and_store_later 10000000: {NOT_MAPPED} 10000000 at +1",
+        f"load_and_store_soon 10000000: {NOT_MAPPED} 10000000 at +5",
+        f"load_and_store 20000000: {DENIED} 20000000 at +5", f"load_and_store_later 20000000: {DENIED} 20000000 at +9",
+        f"load_and_store_soon 20000000: {DENIED} 20000000 at +9", f"load_word 80000000: {BUS} at +1",
         f"load_word 80000001: {BUS} at +1", f"load_byte 80000000: {BUS} at +1", f"store_half 80000001: {BUS} at +3",
     ]  # fmt: skip
 
