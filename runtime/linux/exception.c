@@ -125,6 +125,17 @@ static bool is_fetch(const struct mr_access_fault *fault, uint32_t *word)
     return fault->address == mr_next_pc(fault->pc);
 }
 
+/* Whether a load made the access that is relative to its pc. Then fault->address becomes what it loads, which may be
+ * misaligned where it is extended. */
+static bool is_load_by_pc(struct mr_access_fault *fault)
+{
+    struct mr_mips16 found = mr_is_mips16(fault->pc) ? mr_code_mips16(fault->pc) : (struct mr_mips16){.kind = MR16_PLAIN};
+    if (found.kind != MR16_PC_LOAD)
+        return false;
+    fault->address = mr_aligned_down(fault->pc) + found.value;
+    return true;
+}
+
 static bool is_indexed(uint32_t word)
 {
     return word >> 26 == COP1X || (word >> 26 == SPECIAL3 && funct(word) == LX);
@@ -237,6 +248,8 @@ static int access_signal(const struct mr_state *s, struct mr_access_fault *fault
     struct access access = {.aligned_to = 1};
     if (!is_fetch(fault, &word)) {
         access = access_of(word);
+        if (is_load_by_pc(fault))
+            access.aligned_to = 4;
         if (fault->registers_exact && (word >> 26 >= 0x20 || is_indexed(word)))
             fault->address = effective_address(s, word);
         if (fault->host_bytes != 0 && fault->host_bytes < access.aligned_to)

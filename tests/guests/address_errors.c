@@ -28,6 +28,7 @@ SHORT_ACCESS(load_extended, "lw $2, 101($4)");
 SHORT_ACCESS(store_word, "li $2, 9\nsw $2, 0($4)");
 SHORT_ACCESS(store_half, "li $2, 8\nsh $2, 0($4)");
 SHORT_ACCESS(load_relative, ".half 0xf000, 0xb201"); /* lw $2, 1($pc) */
+SHORT_ACCESS(load_relative_nowhere, ".half 0xf7f1, 0xb21f"); /* lw $2, -0x7001($pc): below the program */
 SHORT_ACCESS(load_and_store, "lw $2, 0($4)\naddiu $2, 1\nsw $2, 0($4)\nli $2, 3");
 SHORT_ACCESS(load_and_store_later, "lw $2, 0($4)\naddiu $2, 1000\nmove $3, $5\nsw $2, 0($4)\nli $2, 3");
 SHORT_ACCESS(load_and_store_soon, "addiu $2, 1000\nlh $2, 0($4)\naddu $2, $5, $2\nsh $2, 0($4)\nli $2, 3");
@@ -109,6 +110,7 @@ static void accesses(void)
         printf("%02x", data[i]);
     printf("\n");
     TRY(load_half, DATA + PAGE + 1);
+    TRY(load_relative_nowhere, 0);
     TRY(load_and_store, NOWHERE);
     TRY(load_and_store_later, NOWHERE);
     TRY(load_and_store_soon, NOWHERE);

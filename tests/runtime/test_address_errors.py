@@ -44,6 +44,7 @@ def accesses(order: Literal["little", "big"]) -> list[str]:
         data[at : at + size] = value.to_bytes(size, order)
     return [
         *found, data[:24].hex(), f"load_half 20001001: {UNMENDED} at +1",
+        f"load_relative_nowhere 00000000: {UNMENDED} at +1",
         f"load_and_store 10000000: {NOT_MAPPED} 10000000 at +1",
         f"load_and_store_later 10000000: {NOT_MAPPED} 10000000 at +1",
         f"load_and_store_soon 10000000: {NOT_MAPPED} 10000000 at +5",
