@@ -10,6 +10,8 @@ from .memory import GuestMemory
 from .types import TYPES
 from .writer import UNLIKELY, Value, Writer, text
 
+_KERNEL_HALF = 0x80000000
+
 
 def pointer_of(variable: Variable) -> str:
     """Return LLVM's name of where a variable of a loop is."""
@@ -67,6 +69,23 @@ class Accesses:
 
     def store_double(self, base: Value, displacement: int, value: Value) -> None:
         self._store(base, displacement, "double", str(self._guards.canonical(value)))
+
+    def fault_unless_aligned(self, address: Value, bits: int) -> None:
+        """Access the kernel's half of the address space, which is an address error as well, where it is misaligned.
+
+        As a fault, and not as an exception, it costs the usual way nothing but the comparison: registers are found
+        where the code has them.
+        """
+        writer, operand = self._writer, text(address)
+        low = writer.value(f"and i32 {operand}, {(bits >> 3) - 1}")
+        flag = writer.value(f"icmp ne i32 {low}, 0")
+        misaligned, go_on = writer.fresh_label(), writer.fresh_label()
+        writer.void(f"br i1 {flag}, label %{misaligned}, label %{go_on}, {UNLIKELY}")
+        writer.label(misaligned)
+        with self._memory.apart():
+            self._memory.load(writer.value(f"or i32 {operand}, {_KERNEL_HALF}"), 0, 8, volatile=True)
+        writer.void(f"br label %{go_on}")
+        writer.label(go_on)
 
     def _store(self, base: Value, displacement: int, type_: str, value: str) -> None:
         variable = self._current.op.promoted

@@ -116,10 +116,17 @@ def _saved(half: int, extension: int) -> list[int]:
     return registers + [7 - n for n in range(_STATICS[extension & 15])]
 
 
+def _check_frame(m: Machine, sp: V, has_accesses: bool) -> None:
+    """Have a misaligned frame fault: of these instructions the kernel emulates no access (unaligned.c)."""
+    if has_accesses:
+        m.fault_unless_aligned(sp, 32)
+
+
 @cache
 def _save_row(arguments: int, registers: tuple[int, ...]) -> Row:
     def save(m: Machine, i: Instruction) -> None:
         sp = m.gpr(SP)
+        _check_frame(m, sp, bool(arguments or registers))
         for number in range(arguments):
             m.store(sp, 4 * number, 32, m.gpr(4 + number))
         for number, register in enumerate(registers, start=1):
@@ -133,6 +140,7 @@ def _save_row(arguments: int, registers: tuple[int, ...]) -> Row:
 def _restore_row(registers: tuple[int, ...]) -> Row:
     def restore(m: Machine, i: Instruction) -> None:
         sp = m.gpr(SP)
+        _check_frame(m, sp, bool(registers))
         loaded = [m.load(sp, i.imm - 4 * number, 32, True) for number in range(1, len(registers) + 1)]
         for register, value in zip(registers, loaded, strict=True):
             m.set_gpr(register, value)

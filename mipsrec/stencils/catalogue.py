@@ -156,6 +156,7 @@ OWN: tuple[Entry, ...] = (
     _own("spill_float", _choice("double", "fs", True, _FLOATS)),
     _own("fill_float", _choice("double", "fs", False, _FLOATS)),
     _own("poll"),
+    _own("words_at", _choice("gpr", "rs", True, _ANYWHERE)),
     _own("jump16", _choice("gpr", "rs", True, _ANYWHERE)),
     _own("record_word"),
     *(_own(f"record_{number}", _choice("double", "fs", True, (*_FLOATS, MEMORY))) for number in range(3)),
@@ -163,7 +164,8 @@ OWN: tuple[Entry, ...] = (
 )
 """Operations of the translator's own. fetch: a register becomes TEMP. keep: TEMP, which stays, is stored. spill and
 fill: a pinned register goes to its place in the state, or comes from there. link: a register becomes pc + 8. poll: goes
-to the target unless a signal waits. jump16: a jump to an address, which is likely one of MIPS16e code. record: what
+to the target unless a signal waits. words_at: has the interpreter perform the instruction where a register is no
+multiple of four. jump16: a jump to an address, which is likely one of MIPS16e code. record: what
 FCSR's causes depend on, the word of an instruction and its operands.
 """
 

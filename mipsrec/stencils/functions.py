@@ -164,6 +164,9 @@ def _perform_own(name: str, machine: StencilMachine, sample: int) -> None:
     elif name == "poll":
         quiet = writer.value(f"icmp eq i32 {machine.state.word('signalled')}, 0")
         _branch(machine, quiet, True)
+    elif name == "words_at":
+        low = writer.value(f"and i32 {text(registers.gpr('rs'))}, 3")
+        machine.exits.leave_if(writer.value(f"icmp ne i32 {low}, 0"))
     elif name == "jump16":
         _jump16(machine)
     elif name == "record_word":

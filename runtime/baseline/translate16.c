@@ -102,12 +102,21 @@ static bool jump_register(struct mr_writer *w, const struct code *code, struct m
 
 /* ---- a unit ---- */
 
-static bool without_jump(struct mr_writer *w, const uint32_t *words, unsigned count, uint32_t pc)
+/* The interpreter performs save and restore where sp is misaligned. */
+static void check_frame(struct mr_writer *w, uint32_t pc)
+{
+    uint32_t number = MR_REG_SP;
+    mr_emit_own(w, MR_OWN_WORDS_AT, mr_gpr_class(number), (struct mr_origin){number << 21, pc, 0});
+}
+
+static bool without_jump(struct mr_writer *w, struct mr_mips16 found, const uint32_t *words, unsigned count, uint32_t pc)
 {
     struct mr_plan plan;
     for (unsigned i = 0; i < count; i++)
         if (!mr_plan_instruction(w, mr_row_of(words[i]), words[i], &plan))
             return false;
+    if (mr_mips16_accesses_frame(found))
+        check_frame(w, pc);
     for (unsigned i = 0; i < count; i++)
         mr_emit_instruction(w, words[i], pc, false);
     return count > 0;
@@ -129,7 +138,7 @@ static bool instruction(struct mr_writer *w, const struct code *code, struct mr_
     case MR16_BRANCH: return branch(w, found, pc);
     case MR16_JUMP: return jump(w, code, found, pc);
     case MR16_JUMP_REGISTER: case MR16_JUMP_COMPACT: return jump_register(w, code, found, pc);
-    default: return !loads_from_nowhere(found, pc) && without_jump(w, words, count, pc);
+    default: return !loads_from_nowhere(found, pc) && without_jump(w, found, words, count, pc);
     }
 }
 

@@ -46,12 +46,21 @@ static void save(struct mr_state *s, uint32_t bits, uint32_t sp, uint32_t bytes)
     set_gpr(s, MR_REG_SP, sp - bytes);
 }
 
+/* Of these the kernel emulates no access (unaligned.c): a misaligned one ends like one to the kernel's half, which this makes. */
+static void check_frame(struct mr_mips16 found, uint32_t sp)
+{
+    const uint32_t kernel_half = 0x80000000u;
+    if (sp % 4 != 0 && mr_mips16_accesses_frame(found))
+        (void)*(const volatile uint8_t *)((uintptr_t)mr_window + (sp | kernel_half));
+}
+
 /* A fault comes before any register changes, so the instruction can be run again. */
 static uint32_t save_or_restore(struct mr_state *s, struct mr_mips16 found, uint32_t next)
 {
     uint32_t sp = GPR(s, MR_REG_SP), bytes = mr_mips16_frame_bytes(found);
     if (mr_mips16_is_unknown_frame(found.value))
         return raise_reserved(s, 0);
+    check_frame(found, sp);
     if (found.kind == MR16_RESTORE)
         restore(s, found.value, sp + bytes);
     else

@@ -86,6 +86,14 @@ unsigned mr_mips16_arguments(uint32_t bits)
     return stored_arguments[bits >> 16 & 15];
 }
 
+bool mr_mips16_accesses_frame(struct mr_mips16 found)
+{
+    uint8_t numbers[MR16_MOST_SAVED];
+    if (found.kind != MR16_SAVE && found.kind != MR16_RESTORE)
+        return false;
+    return mr_mips16_saved(found.value, numbers) > 0 || (found.kind == MR16_SAVE && mr_mips16_arguments(found.value) > 0);
+}
+
 uint32_t mr_mips16_frame_bytes(struct mr_mips16 found)
 {
     uint32_t low = found.value & 15, high = found.value >> 20 & 15;

@@ -42,6 +42,7 @@ static inline bool mr_mips16_is_long(uint32_t first)
 unsigned mr_mips16_saved(uint32_t bits, uint8_t numbers[MR16_MOST_SAVED]);
 unsigned mr_mips16_arguments(uint32_t bits); /* how many of a0 up save stores above the frame's top */
 uint32_t mr_mips16_frame_bytes(struct mr_mips16 found);
+bool mr_mips16_accesses_frame(struct mr_mips16 found); /* it is a save or restore that stores or loads something */
 static inline bool mr_mips16_is_unknown_frame(uint32_t bits) /* it is reserved */
 {
     return (bits >> 16 & 15) == 15;

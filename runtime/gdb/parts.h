@@ -2,6 +2,7 @@
 #ifndef MR_GDB_PARTS_H
 #define MR_GDB_PARTS_H
 
+#include "cpu/mips16.h"
 #include "mr_state.h"
 
 #include <signal.h>
@@ -177,6 +178,15 @@ void mr_debug_clear_points(void);
 bool mr_debug_breaks_at(uint32_t pc);
 /* Whether the instruction at s->pc, or that in its delay slot, accesses what is watched. */
 bool mr_debug_watches_next(const struct mr_state *s, struct mr_debug_event *event);
+
+/* ---- accesses.c ---- */
+#define MR_DEBUG_MOST_ACCESSES MR16_MOST_WORDS /* of save and restore */
+struct mr_debug_access {
+    uint32_t address, size_bytes;
+    bool store;
+};
+/* Writes what the instruction at s->pc, or that in its delay slot, accesses; returns how many accesses there are. */
+unsigned mr_debug_next_accesses(const struct mr_state *s, struct mr_debug_access accesses[MR_DEBUG_MOST_ACCESSES]);
 
 /* ---- registers.c ---- by numbers of gdb, below MR_GDB_NUMBERS */
 uint32_t mr_debug_register_bytes(const struct mr_state *s, uint32_t number);

@@ -83,14 +83,20 @@ static bool code_half(uint32_t pc, uint32_t *half)
     return is_there;
 }
 
+struct mr_mips16 mr_code_mips16(uint32_t pc)
+{
+    uint32_t first, second = 0;
+    if (!code_half(pc, &first) || (mr_mips16_is_long(first) && !code_half(pc + MR_HALF_BYTES, &second)))
+        return (struct mr_mips16){.kind = MR16_RESERVED};
+    return mr_mips16_decode(first, second);
+}
+
 uint32_t mr_code_word(uint32_t pc)
 {
-    uint32_t word, first, second = 0;
-    if (!mr_is_mips16(pc))
-        return copied(&word, pc, sizeof word) ? mr_swap32(word) : 0;
-    if (!code_half(pc, &first) || (mr_mips16_is_long(first) && !code_half(pc + MR_HALF_BYTES, &second)))
-        return 0;
-    return mr_mips16_decode(first, second).word;
+    uint32_t word;
+    if (mr_is_mips16(pc))
+        return mr_code_mips16(pc).word;
+    return copied(&word, pc, sizeof word) ? mr_swap32(word) : 0;
 }
 
 enum { MOST_MIPS16_BYTES = 5 }; /* of an instruction and its delay slot, less one */
@@ -117,6 +123,17 @@ static bool is_fetch(const struct mr_access_fault *fault, uint32_t *word)
         return false;
     *word = mr_code_word(slot_pc_of(fault->pc));
     return fault->address == mr_next_pc(fault->pc);
+}
+
+/* Whether a load made the access that is relative to its pc. Then fault->address becomes what it loads, which may be
+ * misaligned where it is extended. */
+static bool is_load_by_pc(struct mr_access_fault *fault)
+{
+    struct mr_mips16 found = mr_is_mips16(fault->pc) ? mr_code_mips16(fault->pc) : (struct mr_mips16){.kind = MR16_PLAIN};
+    if (found.kind != MR16_PC_LOAD)
+        return false;
+    fault->address = mr_aligned_down(fault->pc) + found.value;
+    return true;
 }
 
 static bool is_indexed(uint32_t word)
@@ -149,18 +166,47 @@ static bool may_write(uint32_t word, uint32_t number)
     return (word >> 16 & 31) == number || (word >> 11 & 31) == number;
 }
 
+/* Of the instruction right before the one at pc. One of MIPS16 code has two bytes, if no longer one begins four bytes before. */
+static uint32_t pc_before(uint32_t pc)
+{
+    uint32_t half;
+    if (!mr_is_mips16(pc))
+        return pc - MR_INSTRUCTION_BYTES;
+    bool is_long = code_half(pc - 2 * MR_HALF_BYTES, &half) && mr_mips16_is_long(half);
+    return pc - (is_long ? 2 * MR_HALF_BYTES : MR_HALF_BYTES);
+}
+
+static bool has_slot(uint32_t pc)
+{
+    if (!mr_is_mips16(pc))
+        return mr_has_delay_slot(mr_code_word(pc));
+    enum mr_mips16_kind kind = mr_code_mips16(pc).kind;
+    return kind == MR16_JUMP || kind == MR16_JUMP_REGISTER;
+}
+
+/* A word that stands for the instruction at pc, if it is neither jump nor branch and in no slot, since that belongs to the
+ * block before; else 0. */
+static uint32_t word_in_block(uint32_t pc)
+{
+    uint32_t word = mr_code_word(pc);
+    struct mr_mips16 found = mr_is_mips16(pc) ? mr_code_mips16(pc) : (struct mr_mips16){.kind = MR16_PLAIN};
+    if (found.kind == MR16_PC_LOAD || found.kind == MR16_PC_ADD)
+        word = (uint32_t)found.number << 16;
+    return mr_has_delay_slot(word) || has_slot(pc_before(pc)) ? 0 : word;
+}
+
 uint32_t mr_first_access(const struct mr_access_fault *fault)
 {
     enum { FARTHEST = 16 };
     uint32_t store = mr_code_word(fault->pc), pc = fault->pc;
     if (mr_has_delay_slot(store))
-        store = mr_code_word(mr_next_pc(pc));
+        store = mr_code_word(slot_pc_of(pc));
     if (!is_store(store) || ((mr_pages[fault->address / MR_PAGE_BYTES] & MR_READ) != 0 && !fault->beyond_file))
         return fault->pc;
     for (int i = 0; i < FARTHEST; i++) {
-        uint32_t word = mr_code_word(pc -= 4);
-        if (word == 0 || mr_has_delay_slot(word) || mr_has_delay_slot(mr_code_word(pc - MR_INSTRUCTION_BYTES)))
-            break; /* what lies in a slot belongs to the block before */
+        uint32_t word = word_in_block(pc = pc_before(pc));
+        if (word == 0)
+            break;
         if (is_load_for(store, word))
             return pc;
         if (may_write(word, store >> 21 & 31))
@@ -202,6 +248,8 @@ static int access_signal(const struct mr_state *s, struct mr_access_fault *fault
     struct access access = {.aligned_to = 1};
     if (!is_fetch(fault, &word)) {
         access = access_of(word);
+        if (is_load_by_pc(fault))
+            access.aligned_to = 4;
         if (fault->registers_exact && (word >> 26 >= 0x20 || is_indexed(word)))
             fault->address = effective_address(s, word);
         if (fault->host_bytes != 0 && fault->host_bytes < access.aligned_to)

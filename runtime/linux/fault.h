@@ -2,6 +2,7 @@
 #ifndef MR_LINUX_FAULT_H
 #define MR_LINUX_FAULT_H
 
+#include "cpu/mips16.h"
 #include "run/run.h"
 
 #include <signal.h>
@@ -26,5 +27,6 @@ uint32_t mr_raise(struct mr_state *s, int mips_signal, int code, uint32_t pc, ui
 uint32_t mr_first_access(const struct mr_access_fault *fault);
 /* The word at pc, or 0 where none can be read, as beyond the end of a file: a fault of the host would be one too many. */
 uint32_t mr_code_word(uint32_t pc);
+struct mr_mips16 mr_code_mips16(uint32_t pc); /* the same of MIPS16 code: reserved where it cannot be read */
 
 #endif

@@ -54,6 +54,33 @@ again:
     b again
     .end __start
 """
+MIPS16_ACCESSES = """
+    .text
+    .set mips16
+    .set noreorder
+    .ent leaf
+leaf:
+    jr $31
+    lw $3, 16($29)
+    .end leaf
+    .globl __start
+    .ent __start
+__start:
+    save $4, 32, $16, $31
+    lw $2, 2f
+    jal leaf
+    sw $2, 20($29)
+    lw $6, 1f
+    jalr $6
+    lw $2, 3f
+    restore 32, $16, $31
+    b __start
+    .align 2
+1:  .word leaf
+2:  .word 4001
+3:  .word 7
+    .end __start
+"""
 PC, T0, F0, FCSR = 37, 8, 38, 70
 
 
@@ -140,6 +167,29 @@ def test_breakpoints_in_mips16_code(tmp_path: Path, order: str) -> None:
     data = debugged.register(29) + 8
     assert ask(b"Z2,%x,4" % data) == b"OK"
     assert b"watch:%x;" % data in ask(b"c") and debugged.register(PC) == start + 8
+    debugged.close()
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_accesses_of_mips16_code(tmp_path: Path, order: str) -> None:
+    """By the manual, volume IV-a: SAVE, RESTORE, LW (PC-relative), and what is in the slots of JAL, JALR and JR."""
+    debugged = Debugged(plain_host(), order, tmp_path, MIPS16_ACCESSES)
+    ask, start, sp = debugged.client.ask, debugged.register(PC), debugged.register(29)
+    leaf, words = start - 4, start - 1 + 24
+
+    def stops(kind: int, address: int, expected_pc: int, size_bytes: int = 4) -> bool:
+        """Return whether a watchpoint stops where an access is, and tells where."""
+        name = {2: b"watch", 3: b"rwatch", 4: b"awatch"}[kind]
+        assert ask(b"Z%d,%x,%x" % (kind, address, size_bytes)) == b"OK"
+        answer = ask(b"c")
+        assert ask(b"z%d,%x,%x" % (kind, address, size_bytes)) == b"OK"
+        return b"%s:%x;" % (name, address) in answer and debugged.register(PC) == expected_pc
+
+    assert stops(2, sp, start) and stops(3, words + 4, start + 4) and stops(2, sp - 12, start + 6)
+    assert stops(4, sp - 16, leaf)
+    assert stops(3, words, start + 12) and stops(3, words + 8, start + 14) and stops(3, sp - 16, leaf)
+    assert stops(3, sp - 8, start + 18) and stops(2, sp - 8, start)
+    assert stops(3, sp - 1, start + 18, 1) and stops(4, sp - 4, start)
     debugged.close()
 
 

@@ -108,6 +108,9 @@ def test_what_save_saves(first: int, second: int, registers: list[int], frame: i
         def const(self, value: int) -> int:
             return value
 
+        def fault_unless_aligned(self, address: int, bits: int) -> None:
+            assert (address, bits) == (29, 32)
+
         def add(self, a: int, b: int) -> int:
             return b
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import llvmlite.binding
 
-from mipsrec.architecture import limits_table
+from mipsrec.architecture import modules_table
 from tests.support.paths import ROOT
 from tests.support.tools import need, outside_pytest
 
@@ -42,9 +42,9 @@ PAGES = {
     LIFE: _block(""), PASS: _block("(?:cat|sed) "), PLAN: _block(""), FORMATS: _block(""), START: _block("mipsrec "),
 }  # fmt: skip
 """For each page, what its blocks look like. In a how-to, the other commands are for the reader to run."""
-LIMITS = ROOT / "docs" / "limits.md"
+PROGRAMS = ROOT / "docs" / "usage" / "programs.md"
 MODULES_TABLE = re.compile(r"(?<=`mipsrec/architecture\.py`\):\n\n)(?:\|.*\n)+")
-"""The table on LIMITS that is made from the modules of the architecture."""
+"""The table on PROGRAMS that is made from the modules of the architecture."""
 NATIVE = ("mipsrec build", "objdump")
 """How commands begin whose output depends on the version of LLVM."""
 
@@ -125,18 +125,18 @@ def written_anew(text: str, folder: Path, page: Path = LIFE) -> str:
 
 
 def with_modules(text: str) -> str:
-    """Return the text of LIMITS with the table of modules as it is now."""
-    head = "| what | by what it is told | what happens |\n|---|---|---|\n"
-    return MODULES_TABLE.sub(lambda _: head + "".join(f"{row}\n" for row in limits_table()), text)
+    """Return the text of PROGRAMS with the table of modules as it is now."""
+    head = "| what | by what it is told | in `mipsrec info` | what happens |\n|---|---|---|---|\n"
+    return MODULES_TABLE.sub(lambda _: head + "".join(f"{row}\n" for row in modules_table()), text)
 
 
 def main(words: list[str]) -> int:
     """Write the pages, or say which are not current."""
     status = 0
-    for page in (*PAGES, LIMITS):
+    for page in (*PAGES, PROGRAMS):
         before = page.read_text()
         with workplace() as folder:
-            after = with_modules(before) if page == LIMITS else written_anew(before, folder, page)
+            after = with_modules(before) if page == PROGRAMS else written_anew(before, folder, page)
         if words == ["--write"]:
             page.write_text(after)
         elif before != after:

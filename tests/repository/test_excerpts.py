@@ -11,10 +11,10 @@ import pytest
 from tests.repository.excerpts import (
     FORMATS,
     LIFE,
-    LIMITS,
     MODULES_TABLE,
     PASS,
     PLAN,
+    PROGRAMS,
     START,
     Excerpt,
     blocks,
@@ -69,7 +69,7 @@ def test_other_pages(page: Path, count: int) -> None:
 
 
 def test_the_table_of_modules_is_current() -> None:
-    text = LIMITS.read_text()
+    text = PROGRAMS.read_text()
     assert len(MODULES_TABLE.findall(text)) == 1
     assert with_modules(text) == text, "write with: python -m tests.repository.excerpts --write"
 
