@@ -36,11 +36,13 @@ QEMU_TESTS = "tests/tcg/mips/user/ase/dsp"
 QEMU_FLAGS = ("-march=mips32r2", "-mdspr2")
 GCC_TESTS = (
     "args-2 args-3 atomic-memory-1 branch-14 branch-15 dsp-ctrl dwarfregtable-1 dwarfregtable-2 dwarfregtable-3 "
-    "dwarfregtable-4 insn-casesi mips-ps-1 mips-ps-2 mips-ps-3 mips-ps-4 mips-ps-6 mips16-attributes "
-    "mips16-attributes-4 mips32-dsp-run mips32-dspr2 pr51513-2 pr59137 reg-var-1 va-arg-1"
+    "dwarfregtable-4 insn-casesi mips16-attributes mips16-attributes-4 mips32-dsp-run mips32-dspr2 pr51513-2 pr59137 "
+    "reg-var-1 va-arg-1"
 ).split()
-"""Those with `dg-do run`, but for Loongson, Octeon, MIPS-3D, microMIPS and 64-bit registers."""
-NEEDS_DOUBLES = "-mpaired-single"
+"""Those with `dg-do run`, but for other processors: Loongson, Octeon, MIPS-3D, paired singles, microMIPS, 64 bits."""
+GCC_FLAGS = ("-O2", *(f"-D{name.upper()}=__attribute__(({name}))" for name in ("mips16", "nomips16", "nomicromips")),
+             "-DNOCOMPRESSION=__attribute__((nocompression))")  # fmt: skip
+"""What mips.exp defines for them."""
 LIMIT_SECONDS = 120
 
 
@@ -91,8 +93,7 @@ def _tests(folder: Path, order: str) -> Iterator[Test]:
     suite = gcc_suites.sources(folder / "gcc") / gcc_suites.TARGET
     for name in GCC_TESTS:
         source = suite / f"{name}.c"
-        own = gcc_suites.own_flags(source, source.read_text(errors="replace"))
-        yield Test(source, order, ("-O2", *own, *(("-mfp64",) if NEEDS_DOUBLES in own else ())))
+        yield Test(source, order, (*GCC_FLAGS, *gcc_suites.own_flags(source, source.read_text(errors="replace"))))
 
 
 _NOT_COMPILED, _NOT_UNDER_QEMU = "do not compile", "fail under qemu-user, too"
