@@ -40,7 +40,7 @@ def test_unaligned() -> None:
 
 
 def test_one_seed(host: Path, tmp_path: Path) -> None:
-    levels = ["O2", "O3", "O2-mips16"]
+    levels = ["O2", "O2-mips16"]
     (found,) = try_seeds([SEED], tmp_path / "seeds", host, [["--opt", "1"]], levels)
     assert len(found.outputs) == 1 + len(levels) * len(QEMU) * len(WAYS)
     assert found.outputs["native"].startswith("checksum = ")
