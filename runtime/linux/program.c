@@ -68,10 +68,46 @@ static int open_this_host(void)
 
 /* ---- the program ---- */
 
+/* Whether a path goes up: it may leave the sysroot, where the guest's stays at /. */
+static bool goes_up(const char *path)
+{
+    for (const char *at = path; (at = strstr(at, "..")) != NULL; at += 2)
+        if ((at == path || at[-1] == '/') && (at[2] == '/' || at[2] == 0))
+            return true;
+    return false;
+}
+
+/* Puts into `path` what the guest calls the file `rest` in a folder; false: the folder is not below the sysroot. */
+static bool put_below_root(char path[PATH_MAX], const char *folder, const char *rest)
+{
+    if (goes_up(rest) || !realpath(folder, path))
+        return false;
+    size_t whole = strlen(path), left = mr_guest_name(path, whole);
+    return left != whole && snprintf(path + left, PATH_MAX - left, "/%s", rest) < (int)(PATH_MAX - left);
+}
+
+/* The program's path as the guest has it, where it leads below the sysroot: there an absolute link leads to what the guest
+ * calls so. Else the path as it was given. */
+static const char *path_in_guest(void)
+{
+    static char path[PATH_MAX];
+    char folder[PATH_MAX];
+    const char *given = mr_options.program_path;
+    if (given[0] != '/' && put_below_root(path, ".", given))
+        return path;
+    for (const char *slash = strchr(given, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        if (snprintf(folder, sizeof folder, "%.*s", (int)(slash + 1 - given), given) >= (int)sizeof folder)
+            break;
+        if (put_below_root(path, folder, slash + 1))
+            return path;
+    }
+    return given;
+}
+
 static int open_program(void)
 {
     struct mr_path path;
-    int fd = mr_path_find_text(&path, AT_FDCWD, mr_options.program_path, MR_FOLLOW);
+    int fd = mr_path_find_text(&path, AT_FDCWD, path_in_guest(), MR_FOLLOW);
     if (fd == 0)
         fd = mr_own_open_file(path.directory, path.name, O_RDONLY | O_NONBLOCK);
     mr_path_done(&path);

@@ -206,6 +206,20 @@ def test_a_start_below_the_sysroot(host: Path, tmp_path: Path, guest: Path) -> N
     assert lines == ["cwd /usr/bin", "open tool: ok [the tool]"]
 
 
+def test_the_program_may_be_a_link(host: Path, tmp_path: Path, guest: Path) -> None:
+    """A path below the sysroot leads where the guest's does: by absolute links to its files, or to this machine's."""
+    root = make_root(tmp_path)
+    (root / "usr/bin/guest").write_bytes(guest.read_bytes())
+    (root / "usr/bin/guest").chmod(0o755)
+    (root / "usr/bin/link").symlink_to("/usr/bin/guest")
+    (root / "usr/bin/outside").symlink_to(guest)
+    expected = run([host, "--sysroot", root, root / "usr/bin/guest", "stat", "/etc/motd"], tmp_path)
+    programs = root / "usr/bin/link", "root/usr/bin/link", "root/bin/link", "root/../root/usr/bin/guest"
+    for program in (*programs, "/usr/bin/guest", root / "usr/bin/outside"):
+        assert run([host, "--sysroot", root, program, "stat", "/etc/motd"], tmp_path) == expected
+    assert run([host, "--sysroot", root, "link", "stat", "/etc/motd"], root / "usr/bin") == expected
+
+
 def test_descriptors_are_not_used_up(host: Path, tmp_path: Path, guest: Path) -> None:
     """Paths are found also when the guest may open no more files, and no look leaves one open."""
     root = make_root(tmp_path)
