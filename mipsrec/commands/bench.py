@@ -368,10 +368,7 @@ def _report(arguments: argparse.Namespace, results: Results, old: dict[str, Any]
     if arguments.page is not None:
         page = bench_page.read(arguments.page)
         _write(arguments.page, bench_page.updated(page, results, arguments.command_line))
-        for region, lacking in bench_page.stays(page, results).items():
-            more = f" and {len(lacking) - 4} more" * (len(lacking) > 4)
-            names = f"lacks {', '.join(lacking[:4])}{more}" if lacking else "has no program of it"
-            print(f"{arguments.page}: the region {region} stays: this run {names}", file=judged)
+        judged.writelines(f"{arguments.page}: {line}\n" for line in bench_page.complaints(page, results))
     if arguments.goals:
         print("\n".join(["", "goals:", *bench_goals.goals(document)]), file=judged)
     if old is not None:

@@ -19,6 +19,7 @@ REGIONS = ("kernels", "calls", "numeric", "dsp", "programs", "goals")
 _REGION = re.compile(r"^(<!-- bench (\S+) -->\n)(.*?)^(<!-- end -->)$", re.MULTILINE | re.DOTALL)
 _PROGRAM = re.compile(r"^\| (?!program )(\w+) \|", re.MULTILINE)
 """The first cell of a table's row, where it is a program's name."""
+_NAMED = 4
 _COLUMNS = {"mipsel": "LE", "mips": "BE"}
 
 
@@ -68,6 +69,16 @@ def stays(page: str, results: Results) -> dict[str, list[str]]:
     if kept and "goals" in (match[2] for match in _REGION.finditer(page)):
         kept["goals"] = [name for names in kept.values() for name in names]
     return kept
+
+
+def complaints(page: str, results: Results) -> list[str]:
+    """Return a line for each region that stays."""
+    found = []
+    for region, lacking in stays(page, results).items():
+        more = f" and {len(lacking) - _NAMED} more" * (len(lacking) > _NAMED)
+        why = f"lacks {', '.join(lacking[:_NAMED])}{more}" if lacking else "has no program of it"
+        found.append(f"the region {region} stays: this run {why}")
+    return found
 
 
 def _region_of(group: str) -> str:
