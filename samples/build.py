@@ -317,7 +317,8 @@ def _build(
             list(pool.map(compile_one, commands, objects))  # raises what the first failure raised
         finally:
             pool.shutdown(cancel_futures=True)  # after a failure or Ctrl-C the rest is not compiled
-        libraries = [] if "-nostdlib" in link else ["-lm"]
+        own = ["-lgcc"] if "-mips16" in link else []  # has what does floating point for MIPS16e code
+        libraries = own if "-nostdlib" in link else ["-lm"]
         _run([*link, *objects, "-o", str(result), *libraries], name)
     return result
 
