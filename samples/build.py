@@ -257,13 +257,14 @@ def _compile_commands(sample: Sample, target: str, flags: Sequence[str], clang: 
             command += ["-isystem", folder]
         if target in TARGETS:
             command += sample.guest_flags
-        commands.append([*command, *_without_mode(flags, suffix), "-c", source, "-o"])
+        commands.append([*command, *_without_mode(flags, source), "-c", source, "-o"])
     return commands
 
 
-def _without_mode(flags: Sequence[str], suffix: str) -> list[str]:
-    """The flags for a source: what makes a compiler write MIPS16e code would make the assembler read it."""
-    return [flag for flag in flags if not (suffix == ".S" and flag == "-mips16")]
+def _without_mode(flags: Sequence[str], source: str) -> list[str]:
+    """The flags for a source: -mips16 would make the assembler read MIPS16e code, which has no system call."""
+    is_assembly = source.endswith((".S", "freestanding/out.c"))
+    return [flag for flag in flags if not (is_assembly and flag == "-mips16")]
 
 
 def _link_command(sample: Sample, target: str, flags: Sequence[str], static: bool, strip: bool) -> list[str]:

@@ -6,9 +6,6 @@
 enum { SYS_WRITE = 4004, SYS_CLOCK_GETTIME = 4263, CLOCK_MONOTONIC = 1 };
 
 /* o32: number in v0, arguments in a0-a2; a3 is 0 when v0 is a result and 1 when it is an error number. */
-#ifdef __mips16 /* its code has no syscall */
-__attribute__((nomips16, noinline))
-#endif
 static int32_t system_call(uint32_t number, uint32_t first, uint32_t second, uint32_t third)
 {
     register uint32_t v0 __asm__("$2") = number;
