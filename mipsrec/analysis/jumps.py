@@ -80,8 +80,10 @@ class JumpResolver:
         self._ra_in: set[int] = set()
 
     def prologue(self, function: Function) -> dict[int, int]:
-        """Return the registers that hold constants after the entry block; note the function's gp, and what keeps it
-        and the return address."""
+        """Return the registers that hold constants after the entry block.
+
+        Also note the function's gp, where the stack has it, and which registers have the return address.
+        """
         machine = SymbolicMachine({T9: function.start}, self._memory.relocated_word)
         first = function.blocks[function.start]
         run(machine, first.body, symbolic_pcs(first))

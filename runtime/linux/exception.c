@@ -125,11 +125,16 @@ static bool is_fetch(const struct mr_access_fault *fault, uint32_t *word)
     return fault->address == mr_next_pc(fault->pc);
 }
 
+static struct mr_mips16 mips16_at(uint32_t pc) /* plain where the code is MIPS32 code */
+{
+    return mr_is_mips16(pc) ? mr_code_mips16(pc) : (struct mr_mips16){.kind = MR16_PLAIN};
+}
+
 /* Whether a load made the access that is relative to its pc. Then fault->address becomes what it loads, which may be
  * misaligned where it is extended. */
 static bool is_load_by_pc(struct mr_access_fault *fault)
 {
-    struct mr_mips16 found = mr_is_mips16(fault->pc) ? mr_code_mips16(fault->pc) : (struct mr_mips16){.kind = MR16_PLAIN};
+    struct mr_mips16 found = mips16_at(fault->pc);
     if (found.kind != MR16_PC_LOAD)
         return false;
     fault->address = mr_aligned_down(fault->pc) + found.value;
@@ -189,7 +194,7 @@ static bool has_slot(uint32_t pc)
 static uint32_t word_in_block(uint32_t pc)
 {
     uint32_t word = mr_code_word(pc);
-    struct mr_mips16 found = mr_is_mips16(pc) ? mr_code_mips16(pc) : (struct mr_mips16){.kind = MR16_PLAIN};
+    struct mr_mips16 found = mips16_at(pc);
     if (found.kind == MR16_PC_LOAD || found.kind == MR16_PC_ADD)
         word = (uint32_t)found.number << 16;
     return mr_has_delay_slot(word) || has_slot(pc_before(pc)) ? 0 : word;

@@ -93,6 +93,8 @@ static const char *path_in_guest(void)
     static char path[PATH_MAX];
     char folder[PATH_MAX];
     const char *given = mr_options.program_path;
+    if (mr_sysroot() == NULL)
+        return given;
     if (given[0] != '/' && put_below_root(path, ".", given))
         return path;
     for (const char *slash = strchr(given, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {

@@ -109,15 +109,11 @@ class Case:
 
 
 def own_flags(source: Path, text: str) -> list[str]:
-    """Return what the comments of a test, or a .x file beside it, ask the compiler for.
-
-    Tests of MIPS alone also have options in parentheses, which they need no more than that, and words for their script.
-    """
+    """Return what the comments of a test, or a .x file beside it, ask the compiler for."""
     flags: list[str] = []
     for match in _DIRECTIVE.finditer(text):
         if match["kind"] != "additional-sources" and (not match["target"] or match["target"].startswith(_TARGETS)):
-            words = (word.strip("()") for word in (match["words"] or match["word"] or "").split())
-            flags += [word for word in words if word.startswith("-")]
+            flags += (match["words"] or match["word"] or "").split()
     beside = source.with_suffix(".x")
     if beside.exists():
         for match in re.finditer(r"^(?:set|lappend) additional_flags (.*)$", beside.read_text(), re.MULTILINE):
