@@ -39,7 +39,7 @@ FP_STEP_FIELDS = (
 """A step of mr_fp_replay. Slots hold operands and results; the first steps load operands."""
 
 _C_TYPES = {
-    "void": "void", "i32": "uint32_t", "i64": "uint64_t", "ptr": "mr_function", "state": "struct mr_state *",
+    "void": "void", "i32": "uint32_t", "i64": "uint64_t", "state": "struct mr_state *",
     "steps": "const struct mr_fp_step *", "slots": "uint64_t *",
 }  # fmt: skip
 _POINTERS = ("state", "steps", "slots")
@@ -115,8 +115,6 @@ FUNCTIONS = (
               "sc: stores value if the aligned word there equals expected, atomically; returns whether it did."),
     _function("mr_run_nested", "i32", "i32 pc, i32 sp",
               "Goes on from pc, which is below sp, until the guest is at sp."),
-    _function("mr_lookup_mips16", "ptr", "i32 pc",
-              "Returns the lifted function at a pc of MIPS16e code, or else the one that has the host go there."),
     _function("mr_poll", "i32", "i32 pc",
               "Signals may wait, and pc is next; returns where to go on, or MR_STAY, with no register changed."),
 )  # fmt: skip

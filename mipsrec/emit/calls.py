@@ -42,9 +42,8 @@ from ..lift.nodes import Destination
 from ..lift.options import LiftOptions
 from ..state import OFFSETS, SLOT_BYTES
 from ..target import this_target
-from .doors import door
 from .types import PASSED
-from .writer import DELTA, LIKELY, STATE_TAG, TABLE_TAG, Value, Writer, location, text
+from .writer import ALL_KEPT, DELTA, LIKELY, STATE_TAG, TABLE_TAG, Value, Writer, location, text
 
 _HOST = this_target().lifted
 RESULT = "%results"
@@ -126,11 +125,35 @@ look:
   %callee = getelementptr i8, ptr %fallback, i64 %far
   ret ptr %callee
 other:
-  %callee.other = call {door("mr_lookup_mips16")}(ptr %s, i32 %target)
+  %callee.other = call preserve_allcc ptr @lookup_mips16(ptr %s, i32 %target)
   ret ptr %callee.other
 }}
 """
 """Finds the lifted function at a guest pc, or else `@call_unlifted`. Entries have 4 bytes, as instructions have."""
+
+LOOKUP_MIPS16_DECLARATION = f"declare hidden preserve_allcc ptr @lookup_mips16(ptr, i32) {LIFTED_ATTRIBUTES}\n"
+_LOOKUP_MIPS16 = f"""\
+define hidden preserve_allcc ptr @lookup_mips16(ptr noalias %s, i32 %target) {LIFTED_ATTRIBUTES} {ALL_KEPT} {{
+  %fallback.field = getelementptr i8, ptr %s, i64 {OFFSETS["fallback"]}
+  %fallback = load ptr, ptr %fallback.field, {STATE_TAG}, !invariant.load !0
+  %marks = and i32 %target, {1 - (1 << 31)}
+  %has.entry = icmp eq i32 %marks, 1
+  br i1 %has.entry, label %look, label %none, {LIKELY}
+look:
+  %field = getelementptr i8, ptr %s, i64 {OFFSETS["dispatch16"]}
+  %table = load ptr, ptr %field, {STATE_TAG}, !invariant.load !0
+  %half = lshr i32 %target, 1
+  %index = zext i32 %half to i64
+  %entry = getelementptr i32, ptr %table, i64 %index
+  %displacement = load i32, ptr %entry, {TABLE_TAG}
+  %far = sext i32 %displacement to i64
+  %callee = getelementptr i8, ptr %fallback, i64 %far
+  ret ptr %callee
+none:
+  ret ptr %fallback
+}}
+"""
+"""The same for a pc that is no instruction of ISAS. Its table has entries for MIPS16e code below 2^31."""
 
 
 def _results_of_host() -> str:
@@ -181,6 +204,7 @@ define hidden {_TYPE} @run_nested({_PARAMETERS}) nounwind {{
 {_results_of_host()}\
 }}
 
+{_LOOKUP_MIPS16}
 {LOOKUP}
 define hidden {_TYPE} @call_computed({_PARAMETERS}) {LIFTED_ATTRIBUTES} {{
 {POINTERS}

@@ -12,7 +12,7 @@ from __future__ import annotations
 from ..abi import host_function
 from .writer import ALL_KEPT
 
-_COLD = ("mr_poll", "mr_exception", "mr_interpret", "mr_lookup_mips16")
+_COLD = ("mr_poll", "mr_exception", "mr_interpret")
 _DOORS = (*_COLD, "mr_syscall", "mr_cfc1", "mr_ctc1_lifted", "mr_rdhwr", "mr_synci")
 
 

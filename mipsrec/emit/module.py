@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ..abi import llvm_declaration
-from .calls import LIFTED_ATTRIBUTES, LOOKUP, RESULT_DEFINITION, declaration
+from .calls import LIFTED_ATTRIBUTES, LOOKUP, LOOKUP_MIPS16_DECLARATION, RESULT_DEFINITION, declaration
 from .doors import DOOR_DECLARATIONS
 from .floats import CONSTRAINED_DECLARATIONS
 from .function import LiftedFunction
@@ -132,7 +132,7 @@ def module_parts(functions: Iterable[LiftedFunction], triple: str, file_name: st
         yield f"{function.text}\n"
     yield f"{DELTA} = external hidden externally_initialized constant i32, align 4\n"
     yield pool_text(seen.pcs)
-    yield f"{LOOKUP}\n"
+    yield f"{LOOKUP_MIPS16_DECLARATION}{LOOKUP}\n"
     for symbol in (*sorted(seen.called - seen.defined), "call_computed", "call_host", "run_nested"):
         yield f"{declaration(symbol)} #0\n"
     yield from (DECLARATIONS, CONSTRAINED_DECLARATIONS, VECTOR_DECLARATIONS, REPLAY, ATTRIBUTES, MODULE_METADATA)

@@ -51,12 +51,6 @@ static inline uint32_t run_one(struct mr_state *s, uint32_t pc, uint32_t stop_pc
     return mr_interpret(s, pc, stop_pc, stop_sp);
 }
 
-mr_function mr_lookup_mips16(struct mr_state *s, uint32_t pc)
-{
-    mr_function lifted = mr_is_mips16(pc) ? mr_lookup(pc) : NULL;
-    return lifted != NULL ? lifted : (mr_function)(uintptr_t)s->fallback;
-}
-
 uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
 {
     struct mr_doing before = mr_doing;

@@ -256,8 +256,8 @@ def test_size_is_bounded(cache: Path) -> None:
     paths = libraries(cache)
     for days, path in enumerate(paths):
         age(path, 6 - days)
-    size = paths[0].stat().st_size
-    output = mipsrec("cache", "prune", "--max-size", str(size * 5 // 2 + 2000)).stdout
+    size = sum(path.stat().st_size for path in paths[4:]) + paths[3].stat().st_size // 2
+    output = mipsrec("cache", "prune", "--max-size", str(size + 2000)).stdout
     assert not any(path.exists() for path in paths[:4]) and all(path.exists() for path in paths[4:]), output
     assert mipsrec("cache", "prune", "--max-size", "0").returncode == 0 and libraries(cache) == []
     assert not (cache / "code").exists()

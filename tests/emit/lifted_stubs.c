@@ -67,12 +67,6 @@ uint32_t mr_call(struct mr_state *s, uint32_t pc)
     return function ? mr_enter(s, function) : mr_interpret(s, pc, stop, UINT32_MAX);
 }
 
-mr_function mr_lookup_mips16(struct mr_state *s, uint32_t pc)
-{
-    (void)pc;
-    return (mr_function)(uintptr_t)s->fallback;
-}
-
 uint32_t mr_run_nested(struct mr_state *s, uint32_t pc, uint32_t sp)
 {
     (void)s, (void)sp;
@@ -86,6 +80,7 @@ uint32_t stub_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc)
     stub_interpreted = 0;
     stub_enter_at(stop, stopped); /* the interpreter, too, ends where something lifted is */
     s->dispatch = mr_dispatch;
+    s->dispatch16 = mr_dispatch16;
     s->fallback = mr_fallback;
     s->read_pages = s->write_pages = pages;
     mr_fpu_enter(s);
