@@ -58,6 +58,18 @@ class Sysroot:
             return None
         return found
 
+    def name_below(self, path: str) -> str | None:
+        """Return what the guest calls the file that a path of this machine names below the root; None for others.
+
+        Of the path, the folders down to the root may be links of this machine; what is below is left to `host_path`.
+        """
+        root, parts = os.path.realpath(self.root), path.split("/")
+        for count in range(1 if path.startswith("/") else 0, len(parts)):
+            folder, rest = os.path.realpath("/".join(parts[:count]) + "/" if count else "."), parts[count:]
+            if os.path.commonpath([root, folder]) == root and ".." not in rest:
+                return "/" + os.path.relpath("/".join([folder, *rest]), root)
+        return None
+
     def guest_path(self, path: Path) -> str:
         """Return how the guest names a file: its path below the root, or the path itself."""
         absolute = Path(os.path.abspath(path))

@@ -81,6 +81,12 @@ def add_sysroot(parser: argparse.ArgumentParser) -> None:
                         "in it are taken from there (default: $MIPSREC_SYSROOT)")  # fmt: skip
 
 
+def add_inspected(parser: argparse.ArgumentParser) -> None:
+    """Add the program of a command that runs none."""
+    add_program(parser)
+    add_sysroot(parser)
+
+
 def add_host(parser: argparse.ArgumentParser) -> None:
     """Add how the host runs a program."""
     add_sysroot(parser)

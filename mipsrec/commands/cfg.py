@@ -10,7 +10,8 @@ from ..analysis import End, Function
 from ..errors import BuildError, UsageError, one_line
 from ..files.temporary_folder import write_result
 from ..native.compiler import find_tool, run_tool
-from .arguments import add_program
+from .arguments import add_inspected
+from .guest_files import open_program
 
 DESCRIPTION = """\
 Draws the control-flow graph of a function: its basic blocks with their assembly, and the edges between them.
@@ -24,7 +25,7 @@ _ENDINGS = (".dot", *_PICTURES)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_program(parser)
+    add_inspected(parser)
     parser.add_argument("function", metavar="FUNCTION", help="a name or an address")
     parser.add_argument("-o", dest="output", metavar="FILE",
                         help="what the ending says: .dot, .svg, .png or .pdf (default: dot, printed)")  # fmt: skip
@@ -57,7 +58,7 @@ def main(arguments: argparse.Namespace) -> int:
     output = None if arguments.output is None else Path(arguments.output)
     if output is not None and output.suffix not in _ENDINGS:
         raise UsageError(f"{output}: the ending says what is written: {', '.join(_ENDINGS)}")
-    guest = pipeline.open_guest(arguments.program)
+    guest = open_program(arguments)
     text = _dot(guest, guest.function(arguments.function))
     if output is None:
         print(text, end="")

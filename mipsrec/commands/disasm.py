@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from .. import pipeline
 from ..analysis import Block, Function
 from ..isa.disassembly import encoding_text
-from .arguments import add_function, add_program, named_functions
+from .arguments import add_function, add_inspected, named_functions
+from .guest_files import open_program
 
 DESCRIPTION = """\
 Prints the functions that analysis found, with their basic blocks. Each block says how it ends and which blocks may
@@ -20,12 +20,12 @@ follow; calls and jumps have the names of their targets.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_program(parser)
+    add_inspected(parser)
     add_function(parser, "only these, by name, pattern or address (repeatable)")
 
 
 def main(arguments: argparse.Namespace) -> int:
-    guest = pipeline.open_guest(arguments.program)
+    guest = open_program(arguments)
     names = named_functions(arguments)
     functions = guest.functions_named(names) if names else list(guest.program.functions.values())
     for function in functions:

@@ -9,7 +9,8 @@ from .. import pipeline
 from ..analysis import Function
 from ..errors import one_line
 from ..options import Options
-from .arguments import add_function, add_jobs, add_level, add_models, add_program, named_functions, options_of
+from .arguments import add_function, add_inspected, add_jobs, add_level, add_models, named_functions, options_of
+from .guest_files import open_program
 from .progress import printing, progress_bar
 
 DESCRIPTION = """\
@@ -26,7 +27,7 @@ edited. The text is for LLVM 16 and newer: Debian 12's llvm-as is of LLVM 14 and
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_program(parser)
+    add_inspected(parser)
     parser.add_argument("-o", dest="output", metavar="DIR",
                         help="write one .ll file per function and an index there, for mipsrec build DIR (default: one "
                         "module on standard output)")  # fmt: skip
@@ -38,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    guest = pipeline.open_guest(arguments.program)
+    guest = open_program(arguments)
     options = options_of(arguments)
     names = named_functions(arguments)
     chosen = guest.functions_named(names) if names else None

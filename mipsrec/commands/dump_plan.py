@@ -7,7 +7,8 @@ import sys
 
 from .. import pipeline
 from ..lift.text import plan_text
-from .arguments import add_function, add_level, add_models, add_program, named_functions, options_of
+from .arguments import add_function, add_inspected, add_level, add_models, named_functions, options_of
+from .guest_files import open_program
 
 DESCRIPTION = """\
 Prints the plan of functions: what the passes of mipsrec/lift decided about each block and instruction, before LLVM IR
@@ -28,7 +29,7 @@ is written. What is the same in two plans is the same in the IR. docs/design/pla
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_program(parser)
+    add_inspected(parser)
     add_function(parser, "only these, by name, pattern or address (repeatable)")
     add_level(parser)
     add_models(parser)
@@ -37,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    guest = pipeline.open_guest(arguments.program)
+    guest = open_program(arguments)
     names = named_functions(arguments)
     chosen = guest.functions_named(names) if names else None
     for symbol, plan in pipeline.plans(guest, options_of(arguments), chosen, arguments.after):

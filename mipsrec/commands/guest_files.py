@@ -11,19 +11,27 @@ from ..errors import BuildError
 from ..files.temporary_folder import place_below
 
 if TYPE_CHECKING:
+    from ..guest import Guest
     from ..sysroot import Sysroot
 
 
+def open_program(arguments: argparse.Namespace) -> Guest:
+    """Return the program that a command is given, read and analysed; raises what pipeline.open_guest raises."""
+    from ..pipeline import open_guest
+
+    return open_guest(guest_file(arguments.program, arguments))
+
+
 def guest_file(name: str, arguments: argparse.Namespace) -> Path:
-    """Return the file of a program or library: an absolute path that exists below the sysroot is taken from there.
+    """Return the file of a program or library; what has a name below the sysroot is found by the rules of links there.
 
     Raises BuildError where the sysroot is no folder.
     """
-    if _named_root(arguments) is not None and name.startswith("/"):
-        found = sysroot_of(arguments).host_path(name)
-        if found is not None and found.is_file():
-            return found
-    return Path(name)
+    inside = _name_below(name, arguments)
+    found = sysroot_of(arguments).host_path(inside) if inside is not None else None
+    if found is None or os.path.realpath(found) == os.path.realpath(name):
+        return Path(name)
+    return found
 
 
 def place_beside(name: str, file: Path, arguments: argparse.Namespace) -> Path:
@@ -32,9 +40,21 @@ def place_beside(name: str, file: Path, arguments: argparse.Namespace) -> Path:
     `file` is what guest_file has found. No link of another user has a part in the place. Raises Distrusted, or another
     OSError.
     """
-    if file == Path(name) or _named_root(arguments) is None:
-        return file
-    return place_below(sysroot_of(arguments).root, name)
+    inside = _name_below(name, arguments) if file != Path(name) else None
+    return file if inside is None else place_below(sysroot_of(arguments).root, inside)
+
+
+def _name_below(name: str, arguments: argparse.Namespace) -> str | None:
+    """Return the guest's name of a file below the sysroot, by an absolute path there or by one of this machine."""
+    if _named_root(arguments) is None:
+        return None
+    sysroot = sysroot_of(arguments)
+    below = sysroot.name_below(name)
+    for inside in [*([name] if name.startswith("/") else []), *([below] if below is not None else [])]:
+        found = sysroot.host_path(inside)
+        if found is not None and found.is_file():
+            return inside
+    return None
 
 
 def _named_root(arguments: argparse.Namespace) -> str | None:

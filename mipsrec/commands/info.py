@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
-from pathlib import Path
 from typing import Any
 
 from .. import pipeline
@@ -15,6 +14,8 @@ from ..elf import Image
 from ..errors import BuildError, one_line
 from ..files.checksum import ends_whole
 from ..host_build import host_executable
+from .arguments import add_sysroot
+from .guest_files import guest_file, open_program
 
 DESCRIPTION = """\
 Says what a program is (byte order, dynamic linker and libraries, ABI, segments, the ISA and the modules that it is
@@ -30,6 +31,7 @@ jump tables, jumps that stay unresolved); or of which program a library of recom
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", metavar="prog.elf|lib.so",
                         help="a 32-bit MIPS program or library, or recompiled code")  # fmt: skip
+    add_sysroot(parser)
     parser.add_argument("--json", action="store_true", help="machine-readable")
 
 
@@ -94,8 +96,9 @@ def _library_facts(path: str) -> dict[str, Any]:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    library = ends_whole(Path(arguments.program))
-    facts = _library_facts(arguments.program) if library else _facts(pipeline.open_guest(arguments.program))
+    path = guest_file(arguments.program, arguments)
+    library = ends_whole(path)
+    facts = _library_facts(str(path)) if library else _facts(open_program(arguments))
     if arguments.json:
         print(json.dumps(facts, indent=2))
         return 0

@@ -17,7 +17,7 @@ from ..host_build import host_executable
 from ..profile_report import chosen_functions, make_report, report_data, report_text
 from . import profile_mix
 from .arguments import add_function, add_library, add_profile_rate, add_run, add_tier, named_functions, number_from
-from .guest_files import guest_file, sysroot_of
+from .guest_files import open_program, sysroot_of
 from .host_process import run_to_end
 from .run import guest_words, host_words
 
@@ -63,7 +63,7 @@ def _check_functions(arguments: argparse.Namespace) -> None:
     """Raise LiftError for a function that the program has not; which libraries it loads is known after the run."""
     own = [name for name in named_functions(arguments) if ":" not in name]
     if own:
-        pipeline.open_guest(guest_file(arguments.program, arguments)).functions_named(own)
+        open_program(arguments).functions_named(own)
 
 
 def _show(arguments: argparse.Namespace, profile: profiles.Profile, output: TextIO) -> None:
@@ -83,7 +83,7 @@ def _show(arguments: argparse.Namespace, profile: profiles.Profile, output: Text
 def _program_of(arguments: argparse.Namespace, profile: profiles.Profile) -> pipeline.Guest:
     """Return the program of a profile: the one that is named, else the one that the profile names."""
     if arguments.program is not None:
-        guest = pipeline.open_guest(guest_file(arguments.program, arguments))
+        guest = open_program(arguments)
         profile.check_program(guest.image.identity, guest.image.path)
         return guest
     path = next(file.path for file in profile.files if file.identity == profile.identity)

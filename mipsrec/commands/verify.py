@@ -33,7 +33,7 @@ from .arguments import (
 )
 from .closure import build_closure
 from .divergence import Record, describe
-from .guest_files import guest_file, guest_files, sysroot_of
+from .guest_files import guest_files, open_program, sysroot_of
 from .host_process import exit_status, running
 from .progress import progress_bar
 from .run import flag_words, guest_words, is_dynamic, library_words, surroundings_words, variant_words
@@ -205,7 +205,7 @@ def _summary(last: Record) -> str:
 
 def main(arguments: argparse.Namespace) -> int:
     """Verify a run of a program; return 1 when lifted code and the interpreter differ, else the guest's status."""
-    guest = pipeline.open_guest(guest_file(arguments.program, arguments))
+    guest = open_program(arguments)
     words = [str(host_executable()), *_code_words(arguments, guest), "--verify-scan", str(arguments.scan)]
     for name in (name for word in arguments.ignore for name in word.split(",") if name):
         words += ["--verify-ignore", name]

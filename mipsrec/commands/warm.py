@@ -6,7 +6,6 @@ import argparse
 import time
 from contextlib import suppress
 
-from .. import pipeline
 from ..cache.folders import own_folder, variant_of
 from ..errors import BuildError, one_line
 from ..host_build import host_executable
@@ -14,7 +13,7 @@ from ..options import Options
 from ..server import protocol
 from ..server.growth import Grown, grown, hot_path
 from .arguments import options_of
-from .guest_files import guest_file
+from .guest_files import open_program
 from .host_process import run_to_end
 from .run import flag_words, guest_words, store_words, surroundings_words
 from .server_words import server_words, start_server
@@ -53,7 +52,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Run a program to its end, wait for the compile server, and say what it made; the exit status is the program's."""
     options = options_of(arguments)
     own_folder()
-    pipeline.open_guest(guest_file(arguments.program, arguments))  # raises what is wrong with it
+    open_program(arguments)  # raises what is wrong with it
     words = [*flag_words(arguments), *surroundings_words(arguments)]
     server = server_words(arguments.jobs)
     if not server:

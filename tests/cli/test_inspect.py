@@ -32,6 +32,21 @@ def test_info_of_a_dynamic_program(tmp_path: Path) -> None:
     assert "interpreter        none" in mipsrec("info", own).stdout
 
 
+def test_links_of_a_sysroot(guest: Path, tmp_path: Path) -> None:
+    """A path below the sysroot leads where the guest's does: by absolute links to files there."""
+    programs = tmp_path / "root/bin"
+    programs.mkdir(parents=True)
+    (programs / "busybox").write_bytes(guest.read_bytes())
+    (programs / "ls").symlink_to("/bin/busybox")
+    (tmp_path / "link").symlink_to("root")
+    expected = mipsrec("disasm", guest).stdout
+    for name in ("root/bin/ls", "./link/bin/../bin/ls", str(programs / "ls"), "/bin/ls", "root/bin/busybox"):
+        assert mipsrec("disasm", "-L", tmp_path / "root", name, cwd=tmp_path).stdout == expected
+        facts = json.loads(mipsrec("info", "--json", "-L", "root", name, cwd=tmp_path).stdout)
+        assert facts["path"].endswith("root/bin/busybox") and facts["type"] == "static"
+    assert_one_line(mipsrec("info", "root/bin/none", "-L", "root", cwd=tmp_path), "root/bin/none", "No such file")
+
+
 def test_disasm(guest: Path) -> None:
     text = mipsrec("disasm", guest, "--function", "mix").stdout
     assert [line.split(None, 2)[2] for line in text.splitlines()[3:]] == ["subu v0, a0, a1", "jr ra", "xor v1, a2, a3"]
