@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import shutil
@@ -21,16 +22,20 @@ from tests.support.sampling import cases_left_out
 
 _own_folders: list[str] = []
 LONGEST_FIRST = """
+analysis/test_cost lift/test_check
 gdb/test_packets programs/test_programs server/test_server_faults programs/test_samples fuzz/test_instructions
 runtime/test_threads conformance/test_gcc emit/test_vectorize server/test_compile_server runtime/test_profile_samples
 cli/test_build_store runtime/test_changed_code cli/test_build_farm repository/test_packaging cli/test_verify_agreement
 runtime/test_dynamic_tools emit/test_vectors_lifted emit/test_scalar_promotion cli/test_bad_input emit/test_unwinding
 runtime/test_store server/test_setting_aside testfloat/test_testfloat runtime/test_dynamic programs/test_policy
-runtime/test_guest_ends lift/test_check runtime/test_sockets fuzz/test_interpreter_beside_unicorn cli/test_launcher
+runtime/test_guest_ends runtime/test_sockets fuzz/test_interpreter_beside_unicorn cli/test_launcher
 runtime/test_system_calls runtime/test_host_library emit/test_float_branches conformance/test_debian_programs
-cli/test_profile_page cli/test_cache_obstacles cli/test_without_cache runtime/test_c_layers analysis/test_cost
+cli/test_profile_page cli/test_cache_obstacles cli/test_without_cache runtime/test_c_layers
 """.split()
-"""The modules that take a minute and more: what begins last must not be long. `make test` gives a process a module."""
+"""The modules that take long: what begins last must not be. `make test` gives a process a module.
+
+The first two need no host: they run while it is built.
+"""
 
 
 def pytest_configure() -> None:
@@ -75,15 +80,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: order.get(str(item.path.relative_to(TESTS).with_suffix("")), len(order)))
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Build the host before the first test, where several processes run tests.
+def pytest_collection_finish() -> None:
+    gc.freeze()  # else each full collection of garbage would look at some thousand tests
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Function) -> None:
+    """Build the host before the first test that may need it, where several processes run tests.
 
     A test that starts `mipsrec run` takes no lock. Without this hook one process makes the stencil tables and the host
     for such a test while another makes the same for its own, and each takes twice as long.
     """
-    gc.freeze()  # else each full collection of garbage would look at some thousand tests
-    processes = getattr(session.config, "workerinput", {"workercount": 1})["workercount"]
-    if processes > 1 and shutil.which("cc") and any(map(_runs_guests, session.items)):
+    if getattr(item.config, "workerinput", {"workercount": 1})["workercount"] > 1 and _runs_guests(item):
+        _build_host()
+
+
+@functools.cache
+def _build_host() -> None:
+    if shutil.which("cc"):
         with suppress(BuildError):  # tests that need the host say what is wrong
             plain_host()
 

@@ -33,7 +33,7 @@ from tests.support.library_sections import contents_of
 from tests.support.paths import PREBUILT, RUNTIME, TESTS
 from tests.support.tools import compiled, need
 
-GUESTS = ("mipsel/replay_vm", "mips/callbacks", "mipsel/recursion", "mips/crc32", "mipsel/floats")
+GUESTS = ("mipsel/virtual", "mips/callbacks", "mipsel/recursion", "mips/crc32", "mipsel/floats")
 READERS = ("lifted/places_table.c", "lifted/rows.c", "lifted/lines.c", "lifted/libfile.c", "base/inflate.c")
 SANITIZERS = "-fsanitize=address,undefined"
 STORED, DEPTH_OF_LLVM = 1, 0x8000

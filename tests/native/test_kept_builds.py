@@ -21,14 +21,15 @@ from mipsrec.options import Options
 from tests.support.dying import abort
 from tests.support.paths import PREBUILT
 
-SAMPLE = PREBUILT / "mipsel" / "replay_vm.elf"
+SAMPLE = PREBUILT / "mipsel" / "virtual.elf"
+SHARD_INSTRUCTIONS = {"LEAST_INSTRUCTIONS": 40, "MOST_INSTRUCTIONS": 120}
 
 
 @pytest.fixture(autouse=True)
 def small_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some shards of a small program, and a cache of its own."""
-    monkeypatch.setattr(shards, "LEAST_INSTRUCTIONS", 120)
-    monkeypatch.setattr(shards, "MOST_INSTRUCTIONS", 360)
+    for name, count in SHARD_INSTRUCTIONS.items():
+        monkeypatch.setattr(shards, name, count)
     monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("MIPSREC_CHECK", raising=False)
 
@@ -36,8 +37,27 @@ def small_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def build(source: Path, output: Path, **options: Any) -> tuple[BuildReport, bool]:
     """Build at level 0; return the report, and whether the program was analysed."""
     guest = pipeline.open_guest(source)
-    report = recompile.build(guest, output, Options(**{"opt": 0, **options}))
+    report = recompile.build(guest, output, Options(**{"opt": 0, "jobs": 1, **options}))
     return report, "program" in vars(guest)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a library of the sample, and the cache that has its parts."""
+    folder = tmp_path_factory.mktemp("built")
+    with pytest.MonkeyPatch.context() as patches:
+        for name, count in SHARD_INSTRUCTIONS.items():
+            patches.setattr(shards, name, count)
+        patches.setenv("MIPSREC_CACHE", str(folder / "cache"))
+        patches.delenv("MIPSREC_CHECK", raising=False)
+        build(SAMPLE, folder / "first.so")
+    return folder
+
+
+@pytest.fixture
+def first(built: Path, tmp_path: Path) -> None:
+    """Copy them into the test's folder."""
+    shutil.copytree(built, tmp_path, dirs_exist_ok=True)
 
 
 def fresh(source: Path, folder: Path, **options: Any) -> bytes:
@@ -80,8 +100,8 @@ def test_an_unchanged_build_takes_no_analysis(tmp_path: Path) -> None:
     assert (tmp_path / "first.so").read_bytes() == (tmp_path / "second.so").read_bytes() == whole
 
 
+@pytest.mark.usefixtures("first")
 def test_a_changed_function_is_lifted_alone(tmp_path: Path) -> None:
-    build(SAMPLE, tmp_path / "first.so")
     changed = with_one_instruction_changed(tmp_path)
     report, analysed = build(changed, tmp_path / "second.so")
     assert analysed and 0 < report.shards - report.reused < report.shards / 2
@@ -97,17 +117,17 @@ WAYS = [
 ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("first")
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(way))
 def test_each_option_has_a_build_of_its_own(way: dict[str, object], tmp_path: Path) -> None:
-    build(SAMPLE, tmp_path / "first.so")
     _, analysed = build(SAMPLE, tmp_path / "second.so", **way)
     assert analysed
     assert (tmp_path / "second.so").read_bytes() == fresh(SAMPLE, tmp_path, **way)
 
 
+@pytest.mark.usefixtures("first")
 def test_a_file_of_another_name(tmp_path: Path) -> None:
     """The library says what the file was called, so it is no library of the other file; its parts are the same."""
-    build(SAMPLE, tmp_path / "first.so")
     other = shutil.copy(SAMPLE, tmp_path / "other.elf")
     report, analysed = build(Path(other), tmp_path / "second.so")
     assert analysed and report.reused == report.shards
@@ -146,20 +166,20 @@ def test_some_functions(tmp_path: Path) -> None:
     assert len(made) == 2 and (tmp_path / "all.so").read_bytes() not in made
 
 
+@pytest.mark.usefixtures("first")
 def test_nothing_is_taken_where_plans_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    build(SAMPLE, tmp_path / "first.so")
     monkeypatch.setenv("MIPSREC_CHECK", "1")
     report, analysed = build(SAMPLE, tmp_path / "second.so")
     assert analysed and Phase.LIFTING in report.times.phases
 
 
+@pytest.mark.usefixtures("first")
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "gone", "exchanged", "of another"])
 @pytest.mark.parametrize("kind", [RECORDS, OBJECTS])
 def test_damaged_entries(kind: str, damage: str, tmp_path: Path) -> None:
     """What is damaged, or has the name of another, or belongs to another user, is made again."""
     if damage == "of another" and os.geteuid():
         pytest.skip("only root can give files away")
-    build(SAMPLE, tmp_path / "first.so")
     paths = kept(tmp_path, kind)
     contents = [path.read_bytes() for path in paths]
     for path, data, other in zip(paths, contents, contents[1:] + contents[:1], strict=True):
@@ -232,8 +252,8 @@ def test_a_guest_that_is_built_twice(tmp_path: Path) -> None:
     assert Phase.ANALYSIS in first.times.phases and Phase.ANALYSIS not in second.times.phases
 
 
+@pytest.mark.usefixtures("first")
 def test_records_have_a_limit(tmp_path: Path) -> None:
-    build(SAMPLE, tmp_path / "first.so")
     count = len(kept(tmp_path, OBJECTS))
     objects.trim(records_limit_bytes=0)
     assert kept(tmp_path, RECORDS) == [] and len(kept(tmp_path, OBJECTS)) == count
