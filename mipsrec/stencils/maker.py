@@ -31,6 +31,7 @@ from .functions import EXITS, glue, stencil_function
 from .samples import SAMPLES
 
 _FUNCTIONS_PER_MODULE = 1000
+_FUNCTIONS_OF_A_PART = 2000
 
 
 @dataclass(frozen=True)
@@ -85,21 +86,42 @@ def variants(entry: Entry) -> list[tuple[bool, bool]]:
     return [(big, window) for window in (False, True) for big in (False, True)] if entry.accesses else [(False, False)]
 
 
-_WRITING = 0.05
-"""The share of the work that the texts of all functions are."""
-
-
 def make_stencils(advance: Callable[[float], None]) -> Stencils:
     """Return all stencils, and tell of each share of the work when it is done; takes a minute of processor time."""
+    everything = list(entries())
+    parts = list(_parts(everything))
+    found: dict[int, list[tuple[Stencil | None, ...]]] = {}
+    for part, made in results(lambda part: _made(everything[part]), parts, len(os.sched_getaffinity(0))):
+        found[part.start] = made
+        advance((part.stop - part.start) / len(everything))
+    code = _compiled([glue()])
+    in_order = [stencils for start in sorted(found) for stencils in found[start]]
+    groups = [Group(entry, stencils) for entry, stencils in zip(everything, in_order, strict=True)]
+    return Stencils(groups, code["enter"][0], code["leave_all"][0])
+
+
+def _parts(everything: list[Entry]) -> Iterator[slice]:
+    """Yield which entries a process works on, some for each process: so many that it has enough functions."""
+    start = count = 0
+    for number, entry in enumerate(everything, start=1):
+        count += len(variants(entry)) * sum(1 for _ in entry.combinations()) * len(SAMPLES)
+        if count >= _FUNCTIONS_OF_A_PART or number == len(everything):
+            yield slice(start, number)
+            start, count = number, 0
+
+
+def _made(part: list[Entry]) -> list[tuple[Stencil | None, ...]]:
+    """Return the stencils of each entry, as a Group has them."""
     names: dict[str, str] = {}
     wanted: list[tuple[Entry, list[_Wanted | None]]] = []
-    for entry in entries():
+    for entry in part:
         ways = ((*way, classes) for way in variants(entry) for classes in entry.combinations())
         wanted.append((entry, [_write(entry, classes, big, window, names) for big, window, classes in ways]))
-    advance(_WRITING)
-    code = dict(_compiled([f"define {TYPE} @{name}{body}" for body, name in names.items()], advance))
-    groups = [Group(entry, tuple(_stencil(item, code) for item in found)) for entry, found in wanted]
-    return Stencils(groups, code["enter"][0], code["leave_all"][0])
+    texts = [f"define {TYPE} @{name}{body}" for body, name in names.items()]
+    code: dict[str, tuple[bytes, dict[int, str]]] = {}
+    for start in range(0, len(texts), _FUNCTIONS_PER_MODULE):
+        code |= _compiled(texts[start : start + _FUNCTIONS_PER_MODULE])
+    return [tuple(_stencil(item, code) for item in found) for _, found in wanted]
 
 
 def _write(
@@ -123,19 +145,12 @@ def _write(
     return _Wanted(tuple(used), expressions, entry.accesses and entry.name not in SPILLED)
 
 
-def _compiled(
-    texts: list[str], advance: Callable[[float], None]
-) -> Iterator[tuple[str, tuple[bytes, dict[int, str]]]]:
-    """Yield (name, (code, symbols by offset)) of all functions."""
+def _compiled(texts: list[str]) -> dict[str, tuple[bytes, dict[int, str]]]:
+    """Return the code of functions, and the symbols that it mentions by offset, all by the functions' names."""
     declarations = "".join(f"declare {TYPE} @{name}{SIGNATURE} #0\n" for name in EXITS)
     head = f'{TRIPLE_LINE}"{this_target().triple}"\n{DECLARATIONS}{CONSTRAINED_DECLARATIONS}{ATTRIBUTES}'
     head += MODULE_METADATA + declarations
-    size = _FUNCTIONS_PER_MODULE
-    parts = [glue(), *("".join(texts[start : start + size]) for start in range(0, len(texts), size))]
-    workers = len(os.sched_getaffinity(0))
-    for _, binary in results(lambda part: emit_text(head + part, least_cpu()), parts, workers):
-        yield from _functions(binary)
-        advance((1 - _WRITING) / len(parts))
+    return dict(_functions(emit_text(head + "".join(texts), least_cpu())))
 
 
 def _functions(binary: bytes) -> Iterator[tuple[str, tuple[bytes, dict[int, str]]]]:
