@@ -17,6 +17,7 @@ from tests.cli.storing import Build, make_root, other_version, unfinished
 from tests.support.commandline import assert_one_line, command, environment, heed_interrupts
 from tests.support.dynamic import cross_libraries, program
 from tests.support.paths import ROOT
+from tests.support.sampling import thorough
 
 
 @pytest.fixture
@@ -81,6 +82,7 @@ def test_lost_worker_is_made_up_for(tmp_path: Path, cache: Path, farm: Farm) -> 
     assert (output, errors) == ("1 files recompiled, 0 were there, 0 left out\n", "")
 
 
+@thorough
 def test_lost_scheduler_is_one_line(tmp_path: Path, cache: Path, farm: Farm) -> None:
     farm.add_worker("--no-nanny")
     process = start_build(cache, long_root(tmp_path), farm)
@@ -91,6 +93,7 @@ def test_lost_scheduler_is_one_line(tmp_path: Path, cache: Path, farm: Farm) -> 
     assert errors == f"mipsrec: {farm.address}: the dask scheduler is gone; what is finished stays; start again\n"
 
 
+@thorough
 def test_interrupted_farm_build(tmp_path: Path, cache: Path, farm: Farm) -> None:
     farm.add_worker("--no-nanny")
     process = start_build(cache, long_root(tmp_path), farm)

@@ -55,7 +55,7 @@ def _configuration(state: Path, architecture: str) -> str:
         "APT::Get::AllowUnauthenticated": "false", "Acquire::Languages": "none", "Acquire::Retries": "3",
         "Dir::State": str(state), "Dir::State::status": str(state / "status"),
         "Dir::State::lists": str(state / "lists"), "Dir::Cache": str(state),
-        "Dir::Cache::archives": str(state / "archives"), "Dir::Cache::pkgcache": "", "Dir::Cache::srcpkgcache": "",
+        "Dir::Cache::archives": str(state / "archives"), "Dir::Cache::srcpkgcache": "",
     }  # fmt: skip
     if not _is_release():
         if not Path(KEYRING).exists():
@@ -69,7 +69,8 @@ def _configuration(state: Path, architecture: str) -> str:
 
 def _run_apt(state: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "APT_CONFIG": str(state / "apt.conf"), "LC_ALL": "C"}
-    command = [need("apt-get", "apt"), "-q", "-y", *words]
+    lists = f"Dir::Cache::pkgcache={state / 'pkgcache.bin'}"  # not in APT_CONFIG: files of apt.conf.d come after that
+    command = [need("apt-get", "apt"), "-q", "-y", "-o", lists, *words]
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=MOST_WAIT_SECONDS)
 
 
