@@ -25,12 +25,14 @@ def open_program(arguments: argparse.Namespace) -> Guest:
 def guest_file(name: str, arguments: argparse.Namespace) -> Path:
     """Return the file of a program or library; what has a name below the sysroot is found by the rules of links there.
 
-    Raises BuildError where the sysroot is no folder.
+    Raises BuildError where the sysroot is no folder, and for a file that is named as a folder.
     """
     inside = _name_below(name, arguments)
     found = sysroot_of(arguments).host_path(inside) if inside is not None else None
     if found is None or os.path.realpath(found) == os.path.realpath(name):
-        return Path(name)
+        found = Path(name)
+    if name.endswith("/") and found.is_file():
+        raise BuildError(f"{name}: is a file, and no folder: leave out the / at the end")
     return found
 
 
@@ -45,16 +47,14 @@ def place_beside(name: str, file: Path, arguments: argparse.Namespace) -> Path:
 
 
 def _name_below(name: str, arguments: argparse.Namespace) -> str | None:
-    """Return the guest's name of a file below the sysroot, by an absolute path there or by one of this machine."""
-    if _named_root(arguments) is None:
+    """Return the guest's name of what is below the sysroot, by an absolute path there or by one of this machine.
+
+    The order is the host's (path_in_guest in runtime/linux/program.c).
+    """
+    if not name or _named_root(arguments) is None:
         return None
-    sysroot = sysroot_of(arguments)
-    below = sysroot.name_below(name)
-    for inside in [*([name] if name.startswith("/") else []), *([below] if below is not None else [])]:
-        found = sysroot.host_path(inside)
-        if found is not None and found.is_file():
-            return inside
-    return None
+    inside = sysroot_of(arguments).name_below(name) or name
+    return inside if inside.startswith("/") and sysroot_of(arguments).host_path(inside) is not None else None
 
 
 def _named_root(arguments: argparse.Namespace) -> str | None:

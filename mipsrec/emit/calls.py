@@ -153,7 +153,7 @@ none:
   ret ptr %fallback
 }}
 """
-"""The same for a pc that is no instruction of ISAS. Its table has entries for MIPS16e code below 2^31."""
+"""The same for a pc that is no multiple of 4. The table of MIPS16e code has entries for odd pcs below 2^31."""
 
 
 def _results_of_host() -> str:

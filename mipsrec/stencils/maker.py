@@ -88,26 +88,36 @@ def variants(entry: Entry) -> list[tuple[bool, bool]]:
 
 def make_stencils(advance: Callable[[float], None]) -> Stencils:
     """Return all stencils, and tell of each share of the work when it is done; takes a minute of processor time."""
-    everything = list(entries())
-    parts = list(_parts(everything))
+    everything, workers = list(entries()), len(os.sched_getaffinity(0))
+    parts = sorted(_parts(everything), key=lambda part: -part.functions)
+    total = sum(part.functions for part in parts)
     found: dict[int, list[tuple[Stencil | None, ...]]] = {}
-    for part, made in results(lambda part: _made(everything[part]), parts, len(os.sched_getaffinity(0))):
+    for part, made in results(lambda part: _made(everything[part.start : part.stop]), parts, workers):
         found[part.start] = made
-        advance((part.stop - part.start) / len(everything))
-    code = _compiled([glue()])
+        advance(part.functions / total)
+    ((_, code),) = results(lambda text: _compiled([text]), [glue()], 1)
     in_order = [stencils for start in sorted(found) for stencils in found[start]]
     groups = [Group(entry, stencils) for entry, stencils in zip(everything, in_order, strict=True)]
     return Stencils(groups, code["enter"][0], code["leave_all"][0])
 
 
-def _parts(everything: list[Entry]) -> Iterator[slice]:
-    """Yield which entries a process works on, some for each process: so many that it has enough functions."""
+@dataclass(frozen=True)
+class _Part:
+    """The entries from `start` up to `stop`, which one process works on; they have about so many functions."""
+
+    start: int
+    stop: int
+    functions: int
+
+
+def _parts(everything: list[Entry]) -> Iterator[_Part]:
+    """Yield the entries in parts with enough functions to be worth a process."""
     start = count = 0
-    for number, entry in enumerate(everything, start=1):
+    for stop, entry in enumerate(everything, start=1):
         count += len(variants(entry)) * sum(1 for _ in entry.combinations()) * len(SAMPLES)
-        if count >= _FUNCTIONS_OF_A_PART or number == len(everything):
-            yield slice(start, number)
-            start, count = number, 0
+        if count >= _FUNCTIONS_OF_A_PART or stop == len(everything):
+            yield _Part(start, stop, count)
+            start, count = stop, 0
 
 
 def _made(part: list[Entry]) -> list[tuple[Stencil | None, ...]]:

@@ -45,6 +45,13 @@ def test_links_of_a_sysroot(guest: Path, tmp_path: Path) -> None:
         facts = json.loads(mipsrec("info", "--json", "-L", "root", name, cwd=tmp_path).stdout)
         assert facts["path"].endswith("root/bin/busybox") and facts["type"] == "static"
     assert_one_line(mipsrec("info", "root/bin/none", "-L", "root", cwd=tmp_path), "root/bin/none", "No such file")
+    assert_one_line(mipsrec("info", "root/bin/ls/", "-L", "root", cwd=tmp_path), "root/bin/ls/", "leave out the /")
+    twice = tmp_path / "root" / str(tmp_path)[1:] / "root/bin"  # what the guest would call so is another file
+    twice.mkdir(parents=True)
+    (twice / "ls").write_bytes(b"")
+    assert mipsrec("disasm", "-L", tmp_path / "root", programs / "ls").stdout == expected
+    (tmp_path / "root/bin/folder").mkdir()
+    assert_one_line(mipsrec("info", "-L", tmp_path / "root", "/bin/folder"), "/bin/folder", "directory")
 
 
 def test_disasm(guest: Path) -> None:
