@@ -1,8 +1,8 @@
 # mipsrec: `make` lists the targets. Every target makes and uses its own Python environment in .venv.
 
 PYTHON ?= python3
-# For two cores: tests wait for processes, and keep the cores busy from five on.
-JOBS ?= 5
+# For two cores: tests wait for processes, and keep the cores busy from six on.
+JOBS ?= 6
 PY := .venv/bin/python
 # Otherwise every process of the tests, of which there are thousands, compiles the modules anew.
 unexport PYTHONDONTWRITEBYTECODE
