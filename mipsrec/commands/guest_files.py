@@ -27,10 +27,8 @@ def guest_file(name: str, arguments: argparse.Namespace) -> Path:
 
     Raises BuildError where the sysroot is no folder, and for a file that is named as a folder.
     """
-    inside = _name_below(name, arguments)
-    found = sysroot_of(arguments).host_path(inside) if inside is not None else None
-    if found is None or os.path.realpath(found) == os.path.realpath(name):
-        found = Path(name)
+    below = _below(name, arguments)
+    found = Path(name) if below is None or os.path.realpath(below[1]) == os.path.realpath(name) else below[1]
     if name.endswith("/") and found.is_file():
         raise BuildError(f"{name}: is a file, and no folder: leave out the / at the end")
     return found
@@ -42,19 +40,21 @@ def place_beside(name: str, file: Path, arguments: argparse.Namespace) -> Path:
     `file` is what guest_file has found. No link of another user has a part in the place. Raises Distrusted, or another
     OSError.
     """
-    inside = _name_below(name, arguments) if file != Path(name) else None
-    return file if inside is None else place_below(sysroot_of(arguments).root, inside)
+    below = _below(name, arguments) if file != Path(name) else None
+    return file if below is None else place_below(sysroot_of(arguments).root, below[0])
 
 
-def _name_below(name: str, arguments: argparse.Namespace) -> str | None:
-    """Return the guest's name of what is below the sysroot, by an absolute path there or by one of this machine.
+def _below(name: str, arguments: argparse.Namespace) -> tuple[str, Path] | None:
+    """Return what is below the sysroot under a name of the guest or of this machine: the guest's name, and the file.
 
     The order is the host's (path_in_guest in runtime/linux/program.c).
     """
     if not name or _named_root(arguments) is None:
         return None
-    inside = sysroot_of(arguments).name_below(name) or name
-    return inside if inside.startswith("/") and sysroot_of(arguments).host_path(inside) is not None else None
+    sysroot = sysroot_of(arguments)
+    inside = sysroot.name_below(name) or name
+    found = sysroot.host_path(inside) if inside.startswith("/") else None
+    return None if found is None else (inside, found)
 
 
 def _named_root(arguments: argparse.Namespace) -> str | None:

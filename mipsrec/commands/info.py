@@ -15,7 +15,7 @@ from ..errors import BuildError, one_line
 from ..files.checksum import ends_whole
 from ..host_build import host_executable
 from .arguments import add_sysroot
-from .guest_files import guest_file, open_program
+from .guest_files import guest_file
 
 DESCRIPTION = """\
 Says what a program is (byte order, dynamic linker and libraries, ABI, segments, the ISA and the modules that it is
@@ -98,7 +98,7 @@ def _library_facts(path: str) -> dict[str, Any]:
 def main(arguments: argparse.Namespace) -> int:
     path = guest_file(arguments.program, arguments)
     library = ends_whole(path)
-    facts = _library_facts(str(path)) if library else _facts(open_program(arguments))
+    facts = _library_facts(str(path)) if library else _facts(pipeline.open_guest(path))
     if arguments.json:
         print(json.dumps(facts, indent=2))
         return 0

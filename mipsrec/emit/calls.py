@@ -108,22 +108,38 @@ def _state_stores(values: Mapping[int, str]) -> str:
 
 
 LIFTED_ATTRIBUTES = 'nounwind strictfp null_pointer_is_valid "no-builtins"'
+
+
+def _fallback(value: str) -> str:
+    """Return the text that gives a value the address of `@call_unlifted`."""
+    return f"""\
+  %{value}.field = getelementptr i8, ptr %s, i64 {OFFSETS["fallback"]}
+  %{value} = load ptr, ptr %{value}.field, {STATE_TAG}, !invariant.load !0
+"""
+
+
+def _return_entry(table: str, element: str, index: str) -> str:
+    """Return the text that returns what a dispatch table has at an index, in elements of a type: a lifted function."""
+    return f"""\
+  %field = getelementptr i8, ptr %s, i64 {OFFSETS[table]}
+  %table = load ptr, ptr %field, {STATE_TAG}, !invariant.load !0
+  %wide = zext i32 {index} to i64
+  %entry = getelementptr {element}, ptr %table, i64 %wide
+  %displacement = load i32, ptr %entry, {TABLE_TAG}
+  %far = sext i32 %displacement to i64
+{_fallback("fallback")}\
+  %callee = getelementptr i8, ptr %fallback, i64 %far
+  ret ptr %callee
+"""
+
+
 LOOKUP = f"""\
 define internal ptr @lookup(ptr noalias %s, i32 %target) {LIFTED_ATTRIBUTES} alwaysinline {{
   %low = and i32 %target, 3
   %aligned = icmp eq i32 %low, 0
   br i1 %aligned, label %look, label %other, {LIKELY}
 look:
-  %field = getelementptr i8, ptr %s, i64 {OFFSETS["dispatch"]}
-  %table = load ptr, ptr %field, {STATE_TAG}, !invariant.load !0
-  %wide = zext i32 %target to i64
-  %entry = getelementptr i8, ptr %table, i64 %wide
-  %displacement = load i32, ptr %entry, {TABLE_TAG}
-  %far = sext i32 %displacement to i64
-  %fallback.field = getelementptr i8, ptr %s, i64 {OFFSETS["fallback"]}
-  %fallback = load ptr, ptr %fallback.field, {STATE_TAG}, !invariant.load !0
-  %callee = getelementptr i8, ptr %fallback, i64 %far
-  ret ptr %callee
+{_return_entry("dispatch", "i8", "%target")}\
 other:
   %callee.other = call preserve_allcc ptr @lookup_mips16(ptr %s, i32 %target)
   ret ptr %callee.other
@@ -134,23 +150,15 @@ other:
 LOOKUP_MIPS16_DECLARATION = f"declare hidden preserve_allcc ptr @lookup_mips16(ptr, i32) {LIFTED_ATTRIBUTES}\n"
 _LOOKUP_MIPS16 = f"""\
 define hidden preserve_allcc ptr @lookup_mips16(ptr noalias %s, i32 %target) {LIFTED_ATTRIBUTES} {ALL_KEPT} {{
-  %fallback.field = getelementptr i8, ptr %s, i64 {OFFSETS["fallback"]}
-  %fallback = load ptr, ptr %fallback.field, {STATE_TAG}, !invariant.load !0
   %marks = and i32 %target, {1 - (1 << 31)}
   %has.entry = icmp eq i32 %marks, 1
-  br i1 %has.entry, label %look, label %none, {LIKELY}
+  br i1 %has.entry, label %look, label %other, {LIKELY}
 look:
-  %field = getelementptr i8, ptr %s, i64 {OFFSETS["dispatch16"]}
-  %table = load ptr, ptr %field, {STATE_TAG}, !invariant.load !0
   %half = lshr i32 %target, 1
-  %index = zext i32 %half to i64
-  %entry = getelementptr i32, ptr %table, i64 %index
-  %displacement = load i32, ptr %entry, {TABLE_TAG}
-  %far = sext i32 %displacement to i64
-  %callee = getelementptr i8, ptr %fallback, i64 %far
-  ret ptr %callee
-none:
-  ret ptr %fallback
+{_return_entry("dispatch16", "i32", "%half")}\
+other:
+{_fallback("none")}\
+  ret ptr %none
 }}
 """
 """The same for a pc that is no multiple of 4. The table of MIPS16e code has entries for odd pcs below 2^31."""

@@ -115,7 +115,7 @@ def guest_outputs(
     inside, _ = compile_batch(batch, folder)
     assert inside == batch.tests, "csmith made what the cross compiler does not take"
     program = link_batch(batch, len(inside), folder)
-    processor = ["-cpu", "74Kf"] if batch.level == "O2-dsp" else []  # qemu's own choice lacks the DSP module
+    processor = ["-cpu", "74Kf"] if "-mdsp" in LEVELS[batch.level] else []  # qemu's own choice lacks the DSP module
     qemu = "qemu", [need(QEMU[batch.order], "qemu-user"), *processor, str(program)]
     outputs = {}
     for way, command in itertools.chain([qemu], commands(host, program, builds)):

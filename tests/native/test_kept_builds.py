@@ -22,16 +22,19 @@ from tests.support.dying import abort
 from tests.support.paths import PREBUILT
 
 SAMPLE = PREBUILT / "mipsel" / "virtual.elf"
-SHARD_INSTRUCTIONS = {"LEAST_INSTRUCTIONS": 40, "MOST_INSTRUCTIONS": 120}
+
+
+def apart(folder: Path, patches: pytest.MonkeyPatch) -> None:
+    """Have some shards of a small program, and a cache in the folder."""
+    patches.setattr(shards, "LEAST_INSTRUCTIONS", 40)
+    patches.setattr(shards, "MOST_INSTRUCTIONS", 120)
+    patches.setenv("MIPSREC_CACHE", str(folder / "cache"))
+    patches.delenv("MIPSREC_CHECK", raising=False)
 
 
 @pytest.fixture(autouse=True)
 def small_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some shards of a small program, and a cache of its own."""
-    for name, count in SHARD_INSTRUCTIONS.items():
-        monkeypatch.setattr(shards, name, count)
-    monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("MIPSREC_CHECK", raising=False)
+    apart(tmp_path, monkeypatch)
 
 
 def build(source: Path, output: Path, **options: Any) -> tuple[BuildReport, bool]:
@@ -46,10 +49,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a library of the sample, and the cache that has its parts."""
     folder = tmp_path_factory.mktemp("built")
     with pytest.MonkeyPatch.context() as patches:
-        for name, count in SHARD_INSTRUCTIONS.items():
-            patches.setattr(shards, name, count)
-        patches.setenv("MIPSREC_CACHE", str(folder / "cache"))
-        patches.delenv("MIPSREC_CHECK", raising=False)
+        apart(folder, patches)
         build(SAMPLE, folder / "first.so")
     return folder
 

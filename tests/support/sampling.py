@@ -12,7 +12,7 @@ import pytest
 
 ALL = os.environ.get("MIPSREC_TIERS") == "all"
 
-thorough = pytest.mark.skipif(not ALL, reason="long: make conformance ARGS=tiers runs it, and make test a shorter one")
+thorough = pytest.mark.skipif(not ALL, reason="long: make conformance ARGS=tiers runs it")
 
 _SHARE = 4
 """`make test` takes one of so many cases of a test."""
