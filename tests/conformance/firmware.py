@@ -14,7 +14,12 @@ import sys
 import time
 from pathlib import Path
 
-from tests.conformance import firmware_programs, firmware_services, firmware_vi
+from tests.conformance import (
+    firmware_lighttpd,
+    firmware_programs,
+    firmware_services,
+    firmware_vi,
+)
 from tests.conformance.debian_roots import WAYS, Root, Way, qemu_static, table
 from tests.conformance.firmware_programs import SCRIPTS, Failed, Firmware
 from tests.conformance.firmware_root import KINDS, PROGRAMS, Machine, machine_of, make_firmware, native_programs
@@ -25,7 +30,8 @@ from tests.support.hosts import plain_host
 CHECKS = {
     "services": firmware_services.services, "dns": firmware_services.dns, "applets": firmware_programs.applets,
     "lua": firmware_programs.lua, "sqlite": firmware_programs.sqlite, "zlib": firmware_programs.zlib,
-    "tcpdump": firmware_programs.tcpdump, "vi": firmware_vi.vi, "testsuite": firmware_programs.testsuite,
+    "tcpdump": firmware_programs.tcpdump, "lighttpd": firmware_lighttpd.lighttpd, "vi": firmware_vi.vi,
+    "testsuite": firmware_programs.testsuite,
 }  # fmt: skip
 USUAL = tuple(name for name in CHECKS if name != "testsuite")
 """What runs when no check is named: busybox's own tests take very long where they are interpreted."""

@@ -1,4 +1,4 @@
-"""A small firmware like a router's: busybox, dropbear, dnsmasq, tcpdump, Lua and more, from Debian's sources.
+"""A small firmware like a router's: busybox, dropbear, dnsmasq, lighttpd, Lua and more, from Debian's sources.
 
 Enters: a folder to keep it in, a byte order, a kind of code. Leaves: a root of dynamic programs with the cross
 compiler's C library, and the same programs for this machine, which tell what the others should print.
@@ -27,14 +27,18 @@ KINDS = {
 """What a firmware's own programs are compiled with; `mixed`: one source file in two becomes MIPS16e code."""
 LIBRARIES = ("ld.so.1", "libc.so.6", "libm.so.6", "libresolv.so.2", "libgcc_s.so.1", "libnss_files.so.2")
 PROGRAMS = ("bin/busybox", "usr/bin/lua", "usr/bin/sqlite3", "usr/bin/minigzip", "usr/bin/example", "usr/bin/dbclient",
-            "usr/sbin/dropbear", "usr/sbin/dropbearkey", "usr/sbin/dnsmasq", "usr/sbin/tcpdump")  # fmt: skip
-"""What to recompile, with all that it loads."""
+            "usr/sbin/dropbear", "usr/sbin/dropbearkey", "usr/sbin/dnsmasq", "usr/sbin/tcpdump",
+            "usr/sbin/lighttpd")  # fmt: skip
+"""What to recompile, with all that it loads by name; modules of lighttpd are not among it."""
 
 BUSYBOX = {"USE_BB_CRYPT": "y", "USE_BB_CRYPT_SHA": "y", "TC": "n", "FEATURE_MOUNT_NFS": "n"}
 """What differs from Debian's: tc does not compile with all kernels' headers, and the cross glibc has no crypt."""
 DROPBEAR = "#define DROPBEAR_SVR_PASSWORD_AUTH 0\n#define DROPBEAR_CLI_PASSWORD_AUTH 0\n"
 DROPBEAR_WITHOUT = ("zlib", "harden", "syslog", "lastlog", "utmp", "utmpx", "wtmp", "wtmpx")
 SQLITE = ("-DSQLITE_THREADSAFE=1", "-DSQLITE_ENABLE_FTS5", "-DSQLITE_ENABLE_RTREE", "-DSQLITE_ENABLE_MATH_FUNCTIONS")
+LIGHTTPD_WITHOUT = ("pcre", "pcre2", "zlib", "bzip2")
+LIGHTTPD_MODULES = ("access", "alias", "auth", "authn_file", "cgi", "dirlisting", "expire", "indexfile", "redirect",
+                    "setenv", "simple_vhost", "ssi", "staticfile", "status")  # fmt: skip
 INITTAB = """::sysinit:/etc/init.d/rcS
 ::respawn:/bin/httpd -f -p 127.0.0.1:{web} -h /www
 ::respawn:/usr/sbin/dropbear -F -r /etc/dropbear/key -p 127.0.0.1:{ssh}
@@ -169,9 +173,14 @@ def _tcpdump(source: Path, folder: Path, machine: Machine) -> None:
     _run(["make", "-s", "tcpdump"], folder / "tcpdump")
 
 
+def _lighttpd(source: Path, folder: Path, machine: Machine) -> None:
+    _configure(source, machine, "--disable-static", *(f"--without-{name}" for name in LIGHTTPD_WITHOUT), folder=folder)
+    _run(["make", "-s", f"-j{os.cpu_count()}", "-C", "src"], folder)
+
+
 BUILDERS: dict[str, Callable[[Path, Path, Machine], None]] = {
     "busybox": _busybox, "lua5.4": _lua, "sqlite3": _sqlite, "dropbear": _dropbear, "dnsmasq": _dnsmasq,
-    "zlib": _zlib, "tcpdump": _tcpdump,
+    "zlib": _zlib, "tcpdump": _tcpdump, "lighttpd": _lighttpd,
 }  # fmt: skip
 
 
@@ -198,7 +207,7 @@ def native_programs(state: Path) -> dict[str, Path]:
     """Return the programs for this machine that are judges."""
     places = {
         "busybox": "busybox", "lua": "lua5.4", "sqlite3": "sqlite3", "dnsmasq": "dnsmasq", "minigzip": "zlib",
-        "example": "zlib", "tcpdump": "tcpdump/tcpdump",
+        "example": "zlib", "tcpdump": "tcpdump/tcpdump", "lighttpd": "lighttpd/src",
     }  # fmt: skip
     found = {}
     for program, place in places.items():
@@ -220,7 +229,10 @@ def make_firmware(state: Path, machine: Machine, web_port: int, ssh_port: int) -
         "usr/sbin/dropbearkey": folders["dropbear"] / "dropbearkey", "lib/libz.so.1": folders["zlib"] / "libz.so.1",
         "usr/bin/minigzip": folders["zlib"] / "minigzip", "usr/bin/example": folders["zlib"] / "example",
         "usr/sbin/dnsmasq": folders["dnsmasq"] / "dnsmasq", "usr/sbin/tcpdump": folders["tcpdump"] / "tcpdump/tcpdump",
+        "usr/sbin/lighttpd": folders["lighttpd"] / "src/lighttpd",
     }  # fmt: skip
+    for name in LIGHTTPD_MODULES:
+        copies[f"usr/lib/lighttpd/mod_{name}.so"] = folders["lighttpd"] / f"src/.libs/mod_{name}.so"
     for name, path in copies.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         if not (root / name).exists():

@@ -32,7 +32,7 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def _until(action: Callable[[], object], seconds: float = PATIENCE) -> None:
+def until(action: Callable[[], object], seconds: float = PATIENCE) -> None:
     """Repeat what raises OSError until it does not."""
     deadline = time.monotonic() + seconds
     while True:
@@ -105,7 +105,7 @@ def services(firmware: Firmware, way: Way) -> None:
             raise Failed(f"init: {line!r}")
         try:
             for port in (firmware.web_port, firmware.ssh_port):
-                _until(lambda port=port: socket.create_connection(("127.0.0.1", port), 1).close())  # type: ignore[misc]
+                until(lambda port=port: socket.create_connection(("127.0.0.1", port), 1).close())  # type: ignore[misc]
             _web(firmware)
             if os.geteuid() == 0:
                 _ssh(firmware, way)
@@ -165,7 +165,7 @@ def _native_server(firmware: Firmware, port: int, *options: str) -> Iterator[Non
     with subprocess.Popen([firmware.native["dnsmasq"], *DNSMASQ, f"--port={port}", *options], stderr=subprocess.DEVNULL,
                           stdin=subprocess.DEVNULL) as process:  # fmt: skip
         try:
-            _until(lambda: socket.create_connection(("127.0.0.1", port), 1).close())
+            until(lambda: socket.create_connection(("127.0.0.1", port), 1).close())
             yield
         finally:
             process.terminate()
@@ -187,7 +187,7 @@ def dns(firmware: Firmware, way: Way) -> None:
         words = ["dnsmasq", *DNSMASQ, f"--port={ours}", forward, "--conf-file=/root/checks/dnsmasq.conf"]
         with firmware.root.started(way, f"exec {shlex.join(words)}") as process:
             try:
-                _until(lambda: socket.create_connection(("127.0.0.1", ours), 1).close())
+                until(lambda: socket.create_connection(("127.0.0.1", ours), 1).close())
                 _same_answers(native, ours)
             except (Failed, OSError) as error:
                 end_all(process)
