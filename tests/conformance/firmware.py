@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tests.conformance import (
     firmware_lighttpd,
+    firmware_openssl,
     firmware_programs,
     firmware_services,
     firmware_vi,
@@ -31,7 +32,7 @@ CHECKS = {
     "services": firmware_services.services, "dns": firmware_services.dns, "applets": firmware_programs.applets,
     "lua": firmware_programs.lua, "sqlite": firmware_programs.sqlite, "zlib": firmware_programs.zlib,
     "tcpdump": firmware_programs.tcpdump, "lighttpd": firmware_lighttpd.lighttpd, "vi": firmware_vi.vi,
-    "testsuite": firmware_programs.testsuite,
+    "openssl": firmware_openssl.openssl, "testsuite": firmware_programs.testsuite,
 }  # fmt: skip
 USUAL = tuple(name for name in CHECKS if name != "testsuite")
 """What runs when no check is named: busybox's own tests take very long where they are interpreted."""

@@ -6,6 +6,7 @@ runs in an empty folder of the root.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -42,7 +43,8 @@ class Firmware:
         if not links.exists():
             links.mkdir()
             subprocess.run([self.native["busybox"], "--install", "-s", links], check=True)
-            for name in ("minigzip", "example", "tcpdump"):
+        for name in ("minigzip", "example", "tcpdump", "openssl"):
+            if not os.path.lexists(links / name):
                 (links / name).symlink_to(self.native[name])
         result = subprocess.run(words, cwd=folder, input=text, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                 text=True, errors="replace", env={**ENVIRONMENT, "PATH": str(links)})  # fmt: skip

@@ -1,4 +1,4 @@
-"""A small firmware like a router's: busybox, dropbear, dnsmasq, lighttpd, Lua and more, from Debian's sources.
+"""A small firmware like a router's: busybox, dropbear, dnsmasq, lighttpd, openssl and more, from Debian's sources.
 
 Enters: a folder to keep it in, a byte order, a kind of code. Leaves: a root of dynamic programs with the cross
 compiler's C library, and the same programs for this machine, which tell what the others should print.
@@ -25,10 +25,11 @@ KINDS = {
     "mixed": ("-mips16", "-minterlink-mips16", "-wrapper", str(GUESTS / "firmware" / "mixed.sh")),
 }  # fmt: skip
 """What a firmware's own programs are compiled with; `mixed`: one source file in two becomes MIPS16e code."""
-LIBRARIES = ("ld.so.1", "libc.so.6", "libm.so.6", "libresolv.so.2", "libgcc_s.so.1", "libnss_files.so.2")
+LIBRARIES = ("ld.so.1", "libc.so.6", "libm.so.6", "libresolv.so.2", "libgcc_s.so.1", "libnss_files.so.2",
+             "libatomic.so.1")  # fmt: skip
 PROGRAMS = ("bin/busybox", "usr/bin/lua", "usr/bin/sqlite3", "usr/bin/minigzip", "usr/bin/example", "usr/bin/dbclient",
-            "usr/sbin/dropbear", "usr/sbin/dropbearkey", "usr/sbin/dnsmasq", "usr/sbin/tcpdump",
-            "usr/sbin/lighttpd")  # fmt: skip
+            "usr/sbin/dropbear", "usr/sbin/dropbearkey", "usr/sbin/dnsmasq", "usr/sbin/tcpdump", "usr/sbin/lighttpd",
+            "usr/bin/openssl", "usr/lib/openssl/bntest", "usr/lib/openssl/evp_test")  # fmt: skip
 """What to recompile, with all that it loads by name; modules of lighttpd are not among it."""
 
 BUSYBOX = {"USE_BB_CRYPT": "y", "USE_BB_CRYPT_SHA": "y", "TC": "n", "FEATURE_MOUNT_NFS": "n"}
@@ -39,6 +40,15 @@ SQLITE = ("-DSQLITE_THREADSAFE=1", "-DSQLITE_ENABLE_FTS5", "-DSQLITE_ENABLE_RTRE
 LIGHTTPD_WITHOUT = ("pcre", "pcre2", "zlib", "bzip2")
 LIGHTTPD_MODULES = ("access", "alias", "auth", "authn_file", "cgi", "dirlisting", "expire", "indexfile", "redirect",
                     "setenv", "simple_vhost", "ssi", "staticfile", "status")  # fmt: skip
+OPENSSL_WITHOUT = (
+    "afalgeng", "aria", "async", "camellia", "cast", "cmp", "cms", "comp", "ct", "dtls", "ec2m", "engine", "gost",
+    "idea", "legacy", "md4", "mdc2", "module", "nextprotoneg", "ocsp", "psk", "rc2", "rc4", "rc5", "rmd160", "sctp",
+    "seed", "siphash", "sm2", "sm3", "sm4", "srp", "srtp", "ssl3", "ts", "ui-console", "whirlpool",
+)  # fmt: skip
+"""What would take long to build, and routers' programs seldom need."""
+OPENSSL_TESTS = ("aesgcmtest", "asn1_encode_test", "bio_enc_test", "bntest", "evp_test", "exptest", "lhash_test",
+                 "sanitytest", "secmemtest", "sha_test", "threadstest")  # fmt: skip
+"""Some of its own tests that the shared library is enough for."""
 INITTAB = """::sysinit:/etc/init.d/rcS
 ::respawn:/bin/httpd -f -p 127.0.0.1:{web} -h /www
 ::respawn:/usr/sbin/dropbear -F -r /etc/dropbear/key -p 127.0.0.1:{ssh}
@@ -178,9 +188,19 @@ def _lighttpd(source: Path, folder: Path, machine: Machine) -> None:
     _run(["make", "-s", f"-j{os.cpu_count()}", "-C", "src"], folder)
 
 
+def _openssl(source: Path, folder: Path, machine: Machine) -> None:
+    """Its code in assembly, which perl writes, is never MIPS16e code: only the assembler hears of that."""
+    without = [f"no-{name}" for name in OPENSSL_WITHOUT]
+    flags = f"CFLAGS=-O2 -w {' '.join(machine.flags)} -Wa,-no-mips16"
+    _run([need("perl"), source / "Configure", "linux-mips32", f"--cross-compile-prefix={machine.prefix}",
+          "--prefix=/usr", "--openssldir=/etc/ssl", "shared", *without, flags], folder)  # fmt: skip
+    programs = ["apps/openssl", *(f"test/{name}" for name in OPENSSL_TESTS)]
+    _run(["make", "-s", f"-j{os.cpu_count()}", "build_libs", *programs], folder)
+
+
 BUILDERS: dict[str, Callable[[Path, Path, Machine], None]] = {
     "busybox": _busybox, "lua5.4": _lua, "sqlite3": _sqlite, "dropbear": _dropbear, "dnsmasq": _dnsmasq,
-    "zlib": _zlib, "tcpdump": _tcpdump, "lighttpd": _lighttpd,
+    "zlib": _zlib, "tcpdump": _tcpdump, "lighttpd": _lighttpd, "openssl": _openssl,
 }  # fmt: skip
 
 
@@ -213,7 +233,7 @@ def native_programs(state: Path) -> dict[str, Path]:
     for program, place in places.items():
         package, _, below = place.partition("/")
         found[program] = _built(state, package, NATIVE) / below / program
-    return found
+    return found | {"openssl": Path(need("openssl"))}
 
 
 def make_firmware(state: Path, machine: Machine, web_port: int, ssh_port: int) -> Path:
@@ -230,9 +250,15 @@ def make_firmware(state: Path, machine: Machine, web_port: int, ssh_port: int) -
         "usr/bin/minigzip": folders["zlib"] / "minigzip", "usr/bin/example": folders["zlib"] / "example",
         "usr/sbin/dnsmasq": folders["dnsmasq"] / "dnsmasq", "usr/sbin/tcpdump": folders["tcpdump"] / "tcpdump/tcpdump",
         "usr/sbin/lighttpd": folders["lighttpd"] / "src/lighttpd",
+        "usr/bin/openssl": folders["openssl"] / "apps/openssl",
+        "etc/ssl/openssl.cnf": state / "sources/openssl/apps/openssl.cnf",
     }  # fmt: skip
     for name in LIGHTTPD_MODULES:
         copies[f"usr/lib/lighttpd/mod_{name}.so"] = folders["lighttpd"] / f"src/.libs/mod_{name}.so"
+    for name in OPENSSL_TESTS:
+        copies[f"usr/lib/openssl/{name}"] = folders["openssl"] / "test" / name
+    for name in ("libcrypto.so.3", "libssl.so.3"):
+        copies[f"lib/{name}"] = folders["openssl"] / name
     for name, path in copies.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         if not (root / name).exists():
