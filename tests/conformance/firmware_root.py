@@ -20,9 +20,12 @@ from tests.support.compiled import ORDERS
 from tests.support.paths import GUESTS
 from tests.support.tools import need
 
+MIPS16 = ("-mips16", "-fno-ipa-ra")
+"""gcc 12 forgets that a MIPS16e function's first instructions, which compute its GP, change $v1: a caller that keeps
+something there across a call of a static function loses it."""
 KINDS = {
-    "plain": (), "mips16": ("-mips16",), "dsp": ("-mdsp", "-march=24kec"), "dspr2": ("-mdspr2", "-march=74kc"),
-    "mixed": ("-mips16", "-minterlink-mips16", "-wrapper", str(GUESTS / "firmware" / "mixed.sh")),
+    "plain": (), "mips16": MIPS16, "dsp": ("-mdsp", "-march=24kec"), "dspr2": ("-mdspr2", "-march=74kc"),
+    "mixed": (*MIPS16, "-minterlink-mips16", "-wrapper", str(GUESTS / "firmware" / "mixed.sh")),
 }  # fmt: skip
 """What a firmware's own programs are compiled with; `mixed`: one source file in two becomes MIPS16e code."""
 LIBRARIES = ("ld.so.1", "libc.so.6", "libm.so.6", "libresolv.so.2", "libgcc_s.so.1", "libnss_files.so.2",
