@@ -37,7 +37,9 @@ SPEED = {"md5": "+F:", "sha256": "+F:", "aes-128-cbc": "+F:", "rsa2048": "+F2:",
 def _own_tests(firmware: Firmware, way: Way) -> None:
     folder = "/usr/lib/openssl"
     recipes = firmware.state / "sources/openssl/test/recipes"
-    commands = [f"{folder}/{name}" for name in PLAIN_TESTS] + [f"{folder}/threadstest {folder}/{THREADS}"]
+    commands = [f"{folder}/{name}" for name in PLAIN_TESTS]
+    if way.start != "qemu":  # whose readdir of 32 bits fails with EOVERFLOW on ext4
+        commands.append(f"{folder}/threadstest {folder}/{THREADS}")
     for data in (THREADS, *(data for data, _ in DATA.values())):
         shutil.copytree(recipes / data, firmware.root.folder / folder.strip("/") / data, dirs_exist_ok=True)
     for test, (data, names) in DATA.items():
