@@ -17,6 +17,7 @@ from mipsrec.cache.folders import HOSTS, cache_folder
 from mipsrec.errors import BuildError
 from tests.support.compiler_runs import KEPT
 from tests.support.hosts import plain_host
+from tests.support.module_code import compile_modules
 from tests.support.paths import TESTS
 from tests.support.sampling import cases_left_out
 
@@ -38,7 +39,7 @@ The first two need no host: they run while it is built.
 """
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Give all processes of this run one cache folder, unless MIPSREC_CACHE names one that is to be kept."""
     os.environ["MIPSREC_SERVER"] = "0"  # who wants one says so
     if "MIPSREC_CACHE" not in os.environ:
@@ -49,6 +50,8 @@ def pytest_configure() -> None:
             shutil.copy(made, Path(cache) / HOSTS)
     if KEPT not in os.environ:
         os.environ[KEPT] = _own_folder()
+    if getattr(config.option, "numprocesses", None):  # before they start
+        compile_modules(Path(word.partition("::")[0]).absolute() for word in config.args)
 
 
 def _own_folder() -> str:
