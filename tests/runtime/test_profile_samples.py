@@ -147,7 +147,7 @@ def test_an_end_while_waiting(host: Path, guest: Guest, tmp_path: Path, way: str
         assert process.stdout is not None and process.stdout.readline() == "begun\n"
         deadline = time.monotonic() + 600
         while (seen := state_and_mask(process.pid)) != ("S", held) and time.monotonic() < deadline:
-            pass
+            time.sleep(0.001)
         process.send_signal(signal.SIGINT)
         assert process.wait(600) == -signal.SIGINT
     assert seen == ("S", held)
