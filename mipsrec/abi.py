@@ -12,6 +12,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from . import counters
 from .files.checksum import FOOTER_BYTES, FOOTER_MAGIC
 from .state import c_struct, c_variable
 
@@ -138,7 +139,7 @@ def llvm_declaration(name: str) -> str:
 
 LIBRARY_MAGIC = 0x4352494D
 """MIRC"""
-LIBRARY_VERSION = 7
+LIBRARY_VERSION = 8
 LIBRARY_SEGMENTS = 4
 MEMORY_MODELS = {"flat": 0, "paged": 1, "thunk": 2}
 CALL_MODELS = {"direct": 0, "thunked": 1, "instrumented": 2}
@@ -154,6 +155,7 @@ LIBRARY_WORDS = (
     ("fr", "uint32_t", "Status.FR the code was made for"),
     ("nan2008", "uint32_t", "whether the code was made for NaNs of IEEE 754-2008"),
     ("relocatable", "uint32_t", "1: the guest's file may be loaded with any bias (see delta)"),
+    ("counts", "uint32_t", "1: the code counts decisions (mipsrec/counters.py)"),
     ("entry_count", "uint32_t", ""),
     ("enter", "int32_t", "mr_enter, as a displacement from the address of this field"),
     ("fallback", "int32_t", "the lifted function that calls mr_call, likewise"),
@@ -221,6 +223,9 @@ def abi_header() -> str:
         f"#define MR_PAGE_BYTES {PAGE_BYTES}u",
         f"#define MR_LOWEST_GUEST 0x{LOWEST_GUEST:x}u /* first address of the guest's user space */",
         f"#define MR_USER_END 0x{USER_END:x}u /* first address above it */",
+        f"#define MR_COUNTER_BITS {counters.MAP_POWER}",
+        "#define MR_COUNTER_BYTES (1u << MR_COUNTER_BITS) /* of the map of counters */",
+        f"#define MR_COUNTER_MULTIPLIER 0x{counters.MULTIPLIER:x}u",
         _enum("mr_cause", "MR_", CAUSES),
         f"#define MR_STAY {STAY}u /* no pc: the caller goes on */",
         *c_struct("mr_fp_step", FP_STEP_FIELDS),

@@ -18,7 +18,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -155,7 +155,7 @@ class _Farm:
         cpu = chosen_cpu(options.cpu).name
         self.client, self.report, self.progress = client, report, progress
         self.local_options = options
-        self.options = Options(options.opt, options.memory, options.calls, 1, choice_of(cpu), options.reuse)
+        self.options = replace(options, jobs=1, cpu=choice_of(cpu), profile=None, into=None)
         self.room = Room(report.needed, bounded=options.into is None)
         self.completed = as_completed(loop=client.loop)
         self.waiting: dict[Any, Callable[[Any], None]] = {}
@@ -239,7 +239,9 @@ class _Farm:
         options, one, made_of = self.local_options, file.wanted, file.image_facts.identity
         check_trust(root_of(options))
         path, cpu = code_path(made_of, options), chosen_cpu(options.cpu)
-        identity = LibraryIdentity(file.image_facts, options.memory, options.calls, str(options.opt), cpu)
+        identity = LibraryIdentity(
+            file.image_facts, options.memory, options.calls, str(options.opt), cpu, options.cover
+        )
         parts = [file.parts[shard.number] for shard in file.shards]
         with locked(path, root_of(options)):
             if not is_sound(path, made_of):

@@ -41,6 +41,14 @@ class StoreReport:
     reports: list[BuildReport] = field(default_factory=list)
     """Of those that were built here."""
 
+    def add(self, other: StoreReport) -> None:
+        """Take over what became of other files."""
+        self.built += other.built
+        self.present += other.present
+        self.skipped += other.skipped
+        self.needed |= other.needed
+        self.reports += other.reports
+
 
 class StoreProgress:
     """What a build tells as it goes; the default says nothing. Sizes are bytes of code in the files."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from .analysis import Block, Function, Program, Ranges, analyze
 from .analysis.garbage import without_collections
 from .checked_arguments import PATH, Kind, checked
+from .counters import seed_of
 from .elf import Image, load_elf
 from .errors import LiftError, MipsrecError
 from .isa import Instruction
@@ -83,7 +84,8 @@ class Guest:
         return LiftOptions(
             self.image.byte_order == "big", self.image.fr, options.memory, options.calls, comments,
             self.image.e_flags.nan2008, self.image.is_relocatable,
-            self.image.path.name if self.image.is_relocatable else "", options.without,
+            self.image.path.name if self.image.is_relocatable else "",
+            seed_of(self.image.content, self.image.byte_order) if options.cover else None, options.without,
         )  # fmt: skip
 
     @checked(name=_NAME)

@@ -26,6 +26,8 @@ class Options:
     `reuse` takes what earlier builds have compiled where it is the same. `profile` is the path of one of this
     program: functions that it has samples of get what `opt` says (`auto`: full effort), the others little.
 
+    `cover`: the code counts decisions (mipsrec/counters.py).
+
     `without` are names of passes to leave out (mipsrec/lift/pipeline.py).
     """
 
@@ -37,6 +39,7 @@ class Options:
     reuse: bool = True
     profile: str | None = None
     into: str | None = None
+    cover: bool = False
     without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -46,6 +49,8 @@ class Options:
             value = getattr(self, name)
             if isinstance(value, bool) or str(value) not in allowed:
                 raise MipsrecError(f"Options: {name} is {value!r}; choose among {', '.join(allowed)}")
+        if type(self.cover) is not bool:
+            raise MipsrecError(f"Options: cover is {self.cover!r}; give True or False")
         if type(self.jobs) is not int or self.jobs < 0:
             raise MipsrecError(f"Options: jobs is {self.jobs!r}; give a number from 0 on")
         if not isinstance(self.without, tuple) or not all(isinstance(name, str) for name in self.without):

@@ -66,7 +66,9 @@ def build(
         image, lift = source.image, source.lift_options(options)
         if profile is not None:
             profile = profile.of(image.identity, image.path)
-        identity = LibraryIdentity(GuestFile.of(image), lift.memory, lift.calls, said, build_options.cpu)
+        identity = LibraryIdentity(
+            GuestFile.of(image), lift.memory, lift.calls, said, build_options.cpu, options.cover
+        )
         return _build_guest(source, options, functions, profile, identity, build_options, Path(output), progress)
     if Path(source).is_file():
         raise BuildError(f"{source}: is no folder of a dump; of a program, give open_guest({str(source)!r})")

@@ -181,6 +181,8 @@ static void check(void)
     if (mr_options.verify_fd >= 0 &&
         ((mr_options.library_path == NULL && mr_options.variant == NULL) || mr_options.engine_interp))
         mr_usage_error("%s", "--verify needs --library, or --cache and --variant, and lifted code to run");
+    if (mr_options.counters_path != NULL && (mr_options.verify_fd >= 0 || mr_options.call_function != NULL))
+        mr_usage_error("%s", "--counters goes neither with --verify nor with --call");
     if (mr_options.profile_path != NULL && (mr_options.verify_fd >= 0 || mr_options.call_function != NULL))
         mr_usage_error("%s", "--profile goes neither with --verify nor with --call");
 }

@@ -8,6 +8,7 @@
 #include "base/sanitizer.h"
 #include "baseline/baseline.h"
 #include "command_line.h"
+#include "coverage/coverage.h"
 #include "cpu/fpu.h"
 #include "gdb/gdb.h"
 #include "growth/growth.h"
@@ -33,6 +34,7 @@
 #define EF_FP64 0x00000200u /* e_flags EF_MIPS_FP64, before .MIPS.abiflags */
 
 static struct mr_state first_state __attribute__((aligned(64)));
+static uint32_t program_entry; /* where its interpreter hands over to it, if it has one */
 
 /* Status.FR as Linux sets it for this program. */
 static bool image_fr(const struct mr_image *image)
@@ -79,7 +81,7 @@ static void run(void *state)
     struct mr_state *s = state;
     if (mr_options.call_function != NULL)
         mr_call_function(s);
-    mr_run_thread(s, s->pc);
+    mr_run_thread(s, mr_fork_server(s, s->pc, program_entry));
     mr_fail("internal error: the main guest thread was ended like another one");
 }
 
@@ -89,6 +91,7 @@ int main(int argc, char **argv)
     enum mr_memory_model model = MR_THUNK; /* the interpreter's way, too */
     mr_own_begin();
     mr_options_parse(argc, argv);
+    mr_coverage_start();
     mr_limits_start(mr_options.limits);
     mr_program_start();
     mr_report_start();
@@ -113,6 +116,7 @@ int main(int argc, char **argv)
     mr_modules_reserve();
     mr_main_state = &first_state;
     init_state(mr_main_state, &image, sp, model);
+    program_entry = image.entry;
     mr_baseline_start(mr_main_state);
     if (named || mr_options.profile_path != NULL)
         mr_image_identify(&image);
@@ -128,6 +132,7 @@ int main(int argc, char **argv)
         mr_verify_start(mr_main_state);
     mr_debug_start(mr_main_state);
     mr_own_ready();
+    mr_fork_server_start();
     if (MR_ADDRESS_SANITIZER)
         run(mr_main_state);
     struct mr_host_stack stack = mr_host_stack_make(sp);

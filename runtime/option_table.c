@@ -280,6 +280,11 @@ const struct mr_option_row mr_option_rows[] = {
      .help = "write to FILE where the program spent its processor time"},
     {.name = "--profile-rate", .argument = "N", .apply = parse_profile_rate,
      .help = "take N samples in a second of processor time, not 1000; the kernel may give fewer"},
+    {.name = "--counters", .argument = "FILE", .text = &mr_options.counters_path,
+     .help = "count decisions in FILE, a map of 65536 bytes as fuzzers have it; what it has is counted on"},
+    {.name = "--cover", .argument = "WHAT,...", .text = &mr_options.cover,
+     .help = "whose decisions are counted: program (default), all, names of libraries, or ranges of the program's\n"
+             "addresses (0x401000-0x402000)"},
     {.name = "--report", .flag = &mr_options.report,
      .help = "print registers and the instruction when a signal ends the program"},
     {.name = "--window", .argument = "auto|identity|any", .apply = mr_option_window, .hand_on = hand_on_window,

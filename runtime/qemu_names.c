@@ -1,5 +1,5 @@
 /* The command line of qemu-user 7.2, for a host that is called by one of its names: qemu-mips, qemu-mipsel, each also with
- * -static behind it.
+ * -static behind it; or afl-qemu-trace, as which AFL++ calls a qemu-user of its own, for programs of either byte order.
  *
  * Enters: the words behind the name, and variables QEMU_*. Leaves: what the options say (qemu_options.c), the opened program,
  * and the position of its name. Options, order, messages and exit status are those of qemu-user, as its help and its runs
@@ -12,6 +12,7 @@
 #include "base/numbers.h"
 #include "base/options.h"
 #include "command_line.h"
+#include "coverage/coverage.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -88,6 +89,8 @@ static int open_program(const char *path)
         refuse_program(path, EACCES);
     if (pread(fd, &header, sizeof header, 0) != sizeof header || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
         refuse_program(path, ENOEXEC);
+    if (mr_qemu.any_order)
+        mr_qemu.big_endian = header.e_ident[EI_DATA] == ELFDATA2MSB;
     if (header.e_ident[EI_CLASS] != ELFCLASS32 ||
         header.e_ident[EI_DATA] != (mr_qemu.big_endian ? ELFDATA2MSB : ELFDATA2LSB) || FIELD(header.e_machine) != EM_MIPS ||
         (FIELD(header.e_flags) & EF_MIPS_ABI2) != 0) {
@@ -126,7 +129,13 @@ static void make_log(void)
 bool mr_qemu_is_name(const char *path)
 {
     static const char *const names[] = {"qemu-mips", "qemu-mipsel", "qemu-mips-static", "qemu-mipsel-static"};
+    static const char fuzzed[] = "afl-qemu-trace";
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    if (strcmp(name, fuzzed) == 0) {
+        mr_qemu.name = fuzzed;
+        mr_qemu.any_order = mr_fuzzed = true;
+        return true;
+    }
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(name, names[i]) == 0) {
             mr_qemu.name = names[i % 2];
@@ -143,9 +152,9 @@ int mr_qemu_parse(int argc, char **argv, int at)
     at = parse_words(argc, argv, at);
     if (mr_qemu.log != NULL)
         make_log();
+    mr_options.program_fd = open_program(argv[at]);
     if (mr_given.sysroot == NULL && mr_host_variable("MIPSREC_SYSROOT") == NULL)
         mr_qemu_default_prefix();
-    mr_options.program_fd = open_program(argv[at]);
     mr_options.program_path = strdup(argv[at]);
     if (mr_qemu.argv0 != NULL)
         argv[at] = (char *)mr_qemu.argv0;

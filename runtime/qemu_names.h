@@ -14,6 +14,7 @@ int mr_qemu_parse(int argc, char **argv, int at);
 struct mr_qemu {
     const char *name; /* without -static */
     bool big_endian;  /* which byte order it runs */
+    bool any_order;   /* it runs both: the program's */
     const char *log, *argv0; /* of -D and -0, or NULL */
     char ignored[1024];      /* what is not there, with commas between */
 };

@@ -171,7 +171,7 @@ def library_path(guest_identity: str, options: Options, starts: Sequence[int] = 
     key = " ".join(
         map(str, (
             guest_identity, options.opt, options.memory, options.calls, chosen_cpu(options.cpu).name, list(starts),
-            sampled, source_digest(), *options.without,
+            sampled, source_digest(), options.cover, *options.without,
         ))
     )  # fmt: skip
     name = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
@@ -189,10 +189,10 @@ def variant_of(options: Options) -> str:
     """Return the name of the ways to translate that the options choose, for the store (runtime/lifted/caches.c)."""
     name = f"{options.memory}-{options.calls}-{options.opt}-{chosen_cpu(options.cpu).name}"
     name += "".join(f"-without-{one}" for one in sorted(set(options.without)))
-    if options.profile is None:
-        return name
-    digest = hashlib.blake2b(repr(_sampled(options.profile)).encode(), digest_size=8)
-    return f"{name}-profile-{digest.hexdigest()}"
+    if options.profile is not None:
+        digest = hashlib.blake2b(repr(_sampled(options.profile)).encode(), digest_size=8)
+        name += f"-profile-{digest.hexdigest()}"
+    return name + ("-counters" if options.cover else "")
 
 
 def variant_folder(variant: str, root: Path | None = None) -> Path:

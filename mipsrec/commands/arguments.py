@@ -172,6 +172,19 @@ def add_models(parser: argparse.ArgumentParser) -> None:
                         "unknown name lists them (repeatable)")  # fmt: skip
 
 
+def _covered(text: str) -> tuple[str, ...]:
+    words = tuple(word for word in names_with_commas(text).split(",") if word)
+    for word in words:
+        if "/" in word:
+            raise argparse.ArgumentTypeError(f"{word!r} has a folder; give the name of a library alone, as libz.so.1")
+    return words
+
+
+def add_cover(parser: argparse.ArgumentParser, summary: str) -> None:
+    """Add which files count decisions (mipsrec/counters.py)."""
+    parser.add_argument("--cover", dest="covered", metavar="WHAT,...", type=_covered, help=summary)
+
+
 def add_level(parser: argparse.ArgumentParser) -> None:
     """Add how hard LLVM tries, and for which processor."""
     parser.add_argument(
@@ -226,4 +239,5 @@ def options_of(arguments: argparse.Namespace) -> Options:
     names = ("opt", "memory", "calls", "jobs", "cpu", "reuse", "into")
     chosen = {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
     without = tuple(getattr(arguments, "without_passes", ()))
-    return Options(**chosen, profile=getattr(arguments, "use_profile", None), without=without)
+    cover = (getattr(arguments, "counters", None) or getattr(arguments, "covered", None)) is not None
+    return Options(**chosen, profile=getattr(arguments, "use_profile", None), cover=cover, without=without)

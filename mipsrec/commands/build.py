@@ -17,6 +17,7 @@ from ..files import trust
 from ..ir_dump import read_dump
 from .arguments import (
     add_build,
+    add_cover,
     add_function,
     add_models,
     add_old_name,
@@ -72,6 +73,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_old_name(parser, "--profile", add_build(parser))
     add_models(parser)
+    add_cover(
+        parser,
+        "have the code of these count decisions, for fuzzers and `run --counters`: program, all, or names of libraries",
+    )
     parser.add_argument("--timings", action="store_true",
                         help="print on standard error where the time went, and which parts took longest")  # fmt: skip
 
@@ -130,6 +135,10 @@ def _check(arguments: argparse.Namespace) -> None:
             raise UsageError(f"{option} stores what programs load: neither -o nor --function goes with it, nor a dump")
     if arguments.timings and arguments.dask is not None:
         raise UsageError("--timings does not go with --dask: the workers of a scheduler do not tell their times")
+    if arguments.covered is not None and dump:
+        raise UsageError(f"{arguments.source}: is a dump; --cover is for a program")
+    if any(word.startswith("0x") for word in arguments.covered or ()):
+        raise UsageError("recompiled code counts in all of its file: ranges of addresses are for `run --cover`")
     if dump and arguments.function:
         raise UsageError(f"{arguments.source}: is a dump; --function chooses among the functions of a program")
 
@@ -139,7 +148,9 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.source is None or arguments.dask is not None or arguments.into is not None:
         return _build_store(arguments)
     source = guest_file(arguments.source, arguments)
-    if arguments.output is None and not arguments.function and (arguments.with_files or is_dynamic(source)):
+    if arguments.output is None and not arguments.function and (
+        arguments.with_files or arguments.covered is not None or is_dynamic(source)
+    ):
         return _build_store(arguments)
     output = Path(arguments.output) if arguments.output else _default_output(source, arguments)
     if output.is_dir():

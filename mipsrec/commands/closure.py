@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..counters import counts
 from ..dynamic_linker import closure_of
 from ..elf import Image
 from ..errors import BuildError, one_line
@@ -63,10 +65,27 @@ def _store(images: Iterable[tuple[Path, Image]], arguments: argparse.Namespace, 
         return store_on_farm(images, options, address, _StoreBar(bar))
 
 
+def _by_counting(
+    images: Mapping[Path, Image], program: Path, arguments: argparse.Namespace, options: Options
+) -> Iterator[tuple[list[tuple[Path, Image]], Options]]:
+    """Yield the files that are built with the same options: of --cover, those that count and the others."""
+    if not options.cover:
+        yield list(images.items()), options
+        return
+    words = arguments.covered or ("program",)
+    counting = {path for path in images if counts(words, path.resolve().name, path == program)}
+    for cover in (True, False):
+        some = [(path, image) for path, image in images.items() if (path in counting) is cover]
+        if some:
+            yield some, replace(options, cover=cover)
+
+
 def build_closure(programs: list[Path], arguments: argparse.Namespace, options: Options) -> StoreReport:
     """Build programs and all that they load at the start into the store; names what is missing on standard error."""
     closure = closure_of(programs, sysroot_of(arguments))
-    report = _store(closure.images.items(), arguments, options)
+    report = StoreReport()
+    for some, how in _by_counting(closure.images, programs[0], arguments, options):
+        report.add(_store(some, arguments, how))
     report.skipped += closure.missing
     for line in report.skipped:
         print(f"mipsrec: {one_line(line)}: the slower tiers will run it", file=sys.stderr)

@@ -21,16 +21,18 @@ from ..native.compiler import find_compiler
 
 DESCRIPTION = """\
 Writes the names of qemu-user into a folder: qemu-mips, qemu-mipsel, and both with -static behind. With the folder
-first in PATH, tools that call these names run mipsrec, with the options and variables of qemu-user 7.2.
+first in PATH, tools that call these names run mipsrec, with the options and variables of qemu-user 7.2. Besides, there
+is afl-qemu-trace, as which AFL++ (afl-fuzz -Q) calls what runs its target.
 
   mipsrec qemu-names DIR               write them, or renew them after mipsrec has changed
   PATH=DIR:$PATH qemu-mipsel -L /usr/mipsel-linux-gnu prog.elf
+  AFL_PATH=DIR afl-fuzz -Q -i seeds -o out -- prog.elf @@
   mipsrec qemu-names --remove DIR      take them away
 
 Other files of these names stay as they are: then nothing is written.
 """
 
-NAMES = ("qemu-mips", "qemu-mipsel", "qemu-mips-static", "qemu-mipsel-static")
+NAMES = ("qemu-mips", "qemu-mipsel", "qemu-mips-static", "qemu-mipsel-static", "afl-qemu-trace")
 _COMMAND, _PYTHON = "mipsrec", "mipsrec-python"
 _OWN_FOLDER = ".mipsrec-qemu"
 """In the folder of the names: the commands, where mipsrec was installed without native ones."""

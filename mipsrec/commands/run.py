@@ -8,6 +8,7 @@ import signal
 import struct
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from ..cache.folders import (
@@ -28,7 +29,7 @@ from ..files.checksum import identity_of
 from ..files.input_file import MOST_ELF_BYTES, open_input, read_input
 from ..host_build import host_executable
 from ..options import AUTO, Options
-from .arguments import add_library, add_profile_rate, add_run, add_tier, options_of
+from .arguments import add_cover, add_library, add_profile_rate, add_run, add_tier, options_of
 from .guest_files import guest_file
 from .server_words import is_wanted, server_words
 
@@ -67,6 +68,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="write there where the program spent its processor time: `mipsrec profile --from FILE` "
                         "shows it, `mipsrec build --use-profile FILE` heeds it")  # fmt: skip
     add_profile_rate(parser)
+    parser.add_argument("--counters", metavar="FILE",
+                        help="count decisions there, in a map of 65536 bytes as fuzzers have it; what it has is kept, "
+                        "and counted on")  # fmt: skip
+    add_cover(parser, "whose decisions --counters counts: program (default), all, names of libraries, or ranges of the "
+              "program's addresses, as 0x401000-0x402000")  # fmt: skip
     _add_debugger(parser)
     add_run(parser)
 
@@ -197,7 +203,8 @@ def store_words(options: Options) -> list[str]:
     words = ["--cache", str(cache_folder()) if has_folder() else ""]
     if not has_folder() and (layers := layer_folders()):
         words += ["--layers", ":".join(map(str, layers))]
-    return words if is_default(options) else [*words, *variant_words(variant_of(options), options)]
+    plain = replace(options, cover=False)  # of what counts, the host takes the same variant with counters
+    return words if is_default(plain) else [*words, *variant_words(variant_of(plain), plain)]
 
 
 def variant_words(variant: str, options: Options) -> list[str]:
@@ -230,12 +237,24 @@ def check_code_options(arguments: argparse.Namespace) -> None:
         raise UsageError(f"--static-lib is recompiled already, so {way} has nothing to do; give one of them")
 
 
+def _counter_words(arguments: argparse.Namespace) -> list[str]:
+    """Return the host's options for counters; raises UsageError for what they need or exclude."""
+    counters, covered = getattr(arguments, "counters", None), getattr(arguments, "covered", None)
+    if counters is None:
+        if covered is not None:
+            raise UsageError("--cover says what --counters FILE counts; give that, too")
+        return []
+    words = ["--counters", counters]
+    return [*words, "--cover", ",".join(covered)] if covered else words
+
+
 def host_words(arguments: argparse.Namespace) -> list[str]:
     """Return the host's options for running a program; builds its library if need be."""
     check_code_options(arguments)
     words = [*flag_words(arguments), *_debugger_words(arguments)]
     if arguments.profile is not None:
         words += ["--profile", arguments.profile, "--profile-rate", str(arguments.profile_rate)]
+    words += _counter_words(arguments)
     words += surroundings_words(arguments)
     if not has_recompiled_code(arguments):
         pass  # the host reads the program itself
@@ -276,6 +295,8 @@ def _code_words(program: Path, arguments: argparse.Namespace) -> list[str]:
     options = options_of(arguments)
     if not has_folder():
         return store_words(options)  # what is built now would be gone when the program begins
+    if any(word.startswith("0x") for word in getattr(arguments, "covered", None) or ()):
+        return store_words(options)  # recompiled code counts in all of its file
     server = _server_words(arguments, options)
     try:
         if is_dynamic(program):

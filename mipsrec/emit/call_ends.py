@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from ..analysis import Block
 from ..lift.ir import BlockPlan
 from ..lift.nodes import Call, Edge, Syscall
 from ..state import RA, SP
@@ -41,20 +42,24 @@ class CallEnds:
         target: Value = machine.gpr(instruction.rs) if block.target is None else block.target
         self._instructions.link(block_plan)
         self._instructions.slot()
+        if self._emission.counters is not None:
+            self._emission.counters.jump(instruction, block.terminator_pc, target)
         link_bytes = block.next_pc - block.terminator_pc if block_plan.link == RA else 0
         self._instructions.make_current(instruction, block.terminator_pc, link_bytes)
-        self._call(end, target, flag)
+        self._call(block, end, target, flag)
 
-    def _call(self, end: Call, target: Value, flag: Value | None) -> None:
-        """Call, on condition of `flag` if there is one."""
+    def _call(self, block: Block, end: Call, target: Value, flag: Value | None) -> None:
+        """Call at the end of a block, on condition of `flag` if there is one."""
         writer, machine = self._writer, self._machine
         if end.exposes is not None:
             self._instructions.expose(end.exposes)
         machine.registers.flush(end.stores)
         returned = writer.fresh_label()
         if flag is not None:
-            call = writer.fresh_label()
-            writer.void(f"br i1 {flag}, label %{call}, label %{returned}")
+            call, counters = writer.fresh_label(), self._emission.counters
+            assert block.terminator is not None
+            if counters is None or not counters.branch(block.terminator, block.terminator_pc, flag, call, returned):
+                writer.void(f"br i1 {flag}, label %{call}, label %{returned}")
             writer.label(call)
         machine.registers.hold(end.missed)
         arguments, is_apart = self._emission.arguments(end.to.arguments), end.exposes is not None

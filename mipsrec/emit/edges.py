@@ -102,6 +102,9 @@ class EdgeWriter:
             return
         machine.registers.save(end.saves)
         target, other = self.destination(end.taken), self.destination(end.other)
+        counters = self._emission.counters
+        if counters is not None and counters.branch(instruction, block.block.terminator_pc, flag, target, other):
+            return
         loop = ""
         if target == LABEL(block.block.start) and machine.guards.looked and self._iterations == 1:
             loop = f", {UNROLLED}"  # LLVM leaves a loop that contains a call as it is, be it never made
@@ -109,7 +112,7 @@ class EdgeWriter:
 
     def _goes_on(self, end: Branch) -> bool:
         """Return whether to write another iteration of a loop of one block, with results not yet tested."""
-        if not end.repeats or self._iterations == MAX_ITERATIONS:
+        if not end.repeats or self._plan.options.counters is not None or self._iterations == MAX_ITERATIONS:
             return False
         return bool(self._machine.guards.pending) and not self._machine.memory.stored
 

@@ -8,6 +8,7 @@ from ..lift.convention import ARGUMENTS, RESULTS
 from ..lift.ir import FunctionPlan
 from ..state import SP
 from .calls import Calls, parameter
+from .counters import Counters
 from .machine import IrMachine
 from .writer import BEHIND_SLOT, DEPTH, LINKS, Value, Writer, location
 
@@ -25,6 +26,7 @@ class Emission:
             self.writer, symbol, plan.units, options, plan.memory_resident, bool(plan.stack_depths)
         )
         self.calls = Calls(self.writer, options)
+        self.counters = Counters(self.writer, options.counters) if options.counters is not None else None
         self.has_entries = plan.graph.entries != [plan.function.start]
         """Whether it has other entries than the start of the function: it begins with a switch on the pc."""
 

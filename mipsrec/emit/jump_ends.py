@@ -41,6 +41,8 @@ class JumpEnds:
         instruction = self._instructions.terminator(block)
         target = machine.gpr(instruction.rs)
         self._instructions.slot()
+        if self._emission.counters is not None:
+            self._emission.counters.jump(instruction, block.terminator_pc, target)
         table = plan.function.jump_tables.get(block.terminator_pc)
         if table is not None:
             self._jump_by_table(block_plan, end, table, target)

@@ -29,6 +29,8 @@ class ReturnWriter:
         instruction = self._instructions.terminator(block.block)
         target = self._machine.gpr(instruction.rs)
         self._instructions.slot()
+        if self._emission.counters is not None:
+            self._emission.counters.jump(instruction, block.block.terminator_pc, target)
         self._machine.registers.flush(end.stores)
         self._calls.give_back(target, list(self._emission.results(end.results).values()))
 

@@ -56,11 +56,13 @@ class LibraryIdentity:
     calls: str
     opt: str
     cpu: Cpu
+    counts: bool = False
 
     @property
     def options(self) -> str:
         """The options that it was made with."""
-        return f"--opt {self.opt} --cpu {self.cpu.name} --memory {self.memory} --calls {self.calls}"
+        counts = " --cover" if self.counts else ""
+        return f"--opt {self.opt} --cpu {self.cpu.name} --memory {self.memory} --calls {self.calls}{counts}"
 
 
 def _quoted(path: Path) -> str:
@@ -126,7 +128,8 @@ def table_text(found: list[tuple[int, str]], identity: LibraryIdentity, triple: 
         "magic": abi.LIBRARY_MAGIC, "version": abi.LIBRARY_VERSION, "layout": layout_id(),
         "memory_model": abi.MEMORY_MODELS[identity.memory], "call_model": abi.CALL_MODELS[identity.calls],
         "cpu_level": identity.cpu.level, "bias": guest.bias, "fr": guest.fr,
-        "nan2008": int(guest.nan2008), "relocatable": int(guest.relocatable), "entry_count": len(entries),
+        "nan2008": int(guest.nan2008), "relocatable": int(guest.relocatable), "counts": int(identity.counts),
+        "entry_count": len(entries),
         "enter": "mr_enter", "fallback": "call_unlifted", "delta": DELTA[1:],
         "pcs": f"__start_{POOL_SECTION}", "pcs_end": f"__stop_{POOL_SECTION}",
     }  # fmt: skip

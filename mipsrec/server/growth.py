@@ -260,7 +260,7 @@ def _objects_of(guest: Guest, options: Options, groups: list[Group], jobs: int) 
 def _put(guest: Guest, options: Options, library: Library, groups: list[Group], jobs: int) -> None:
     image, lift = guest.image, guest.lift_options(options)
     cpu = chosen_cpu(options.cpu)
-    identity = LibraryIdentity(GuestFile.of(image), lift.memory, lift.calls, str(options.opt), cpu)
+    identity = LibraryIdentity(GuestFile.of(image), lift.memory, lift.calls, str(options.opt), cpu, options.cover)
     entries: dict[int, str] = {}
     for group in groups:
         for part in group.parts:

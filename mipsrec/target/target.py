@@ -57,6 +57,7 @@ class Target:
     """`machine` is what `uname -m` says, and the host's folder in runtime/host. `levels` are numbered from 1 on.
 
     `cpu_flags` begins the line of /proc/cpuinfo with the flags. `llvm_options` are for every compilation.
+    `counter_space` is LLVM's address space of the map of counters (emit/counters.py).
     `relocations` are ELF's numbers of those that put an address into an object's data, with the bytes of each.
     `machine_code` loads what takes stencils apart, `running_code` what takes executed instructions apart.
     """
@@ -68,6 +69,7 @@ class Target:
     llvm_options: tuple[str, ...]
     lifted: LiftedCalls
     stencils: StencilCalls
+    counter_space: int
     relocations: Mapping[int, int]
     machine_code: Callable[[], MachineCode]
     running_code: Callable[[], RunningCode]

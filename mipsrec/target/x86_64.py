@@ -42,6 +42,7 @@ X86_64 = Target(
         "preserve_nonecc", _PINNED, tuple(f"REG_{name.upper()}" for name in _PINNED), temporary_at=6,
         access_registers=("rbx", "r10"),
     ),
+    counter_space=256,
     relocations={1: 8, 10: 4},
     machine_code=_machine_code,
     running_code=_running_code,
@@ -63,6 +64,9 @@ the pc and t9 leave eight of them for `words`. A callee preserves no vector regi
 them around calls: there are homes for the other registers that o32 has callees preserve. From `middle`
 all general-purpose registers are a signed byte away, and loads and stores of half of them three bytes shorter. For
 functions with preserve_allcc LLVM would clear the upper halves of the registers that they have just loaded back.
+
+Counters: address space 256 is relative to gs, whose base the host sets to the map. So a counter takes no register, and
+the map may lie anywhere.
 
 Relocations: R_X86_64_64 and R_X86_64_32.
 

@@ -34,6 +34,8 @@ struct mr_options {
     const char *log_path;     /* where --strace, --stats and --report write, or NULL: standard error */
     const char *kernel_release; /* what uname tells, or NULL: that of the machine's kernel */
     const char *profile_path; /* where samples go (profile.c), or NULL */
+    const char *counters_path; /* file of the map of counters (coverage/coverage.c), or NULL */
+    const char *cover;        /* which files count decisions, or NULL: the program */
     uint32_t profile_rate;    /* of them in a second */
     bool dump_core;           /* when the host dies of a signal */
     bool registered;          /* the kernel starts this host for MIPS programs (binfmt_misc) */

@@ -11,9 +11,11 @@
  * those that were translated, can be entered only there, and ends at the latest behind a store. So what an instruction
  * stores is seen by the next one.
  */
+#include "base/counters.h"
 #include "base/instructions.h"
 #include "baseline/parts.h"
 #include "baseline/writer.h"
+#include "cpu/upcalls.h"
 #include "memory/values.h"
 #include "mr_stencil_numbers.h"
 
@@ -81,6 +83,24 @@ bool mr_land(struct mr_writer *w)
     return w->local_count > 0;
 }
 
+void mr_emit_branch_count(struct mr_writer *w, uint32_t word, uint32_t pc, bool taken)
+{
+    uint32_t counter;
+    if (mr_counting && mr_is_decision(word) && mr_counter_at(pc, &counter))
+        w->at = mr_write_count(w->at, counter + taken);
+    w->in_temp = 0;
+}
+
+void mr_emit_jump_count(struct mr_writer *w, unsigned number, uint32_t pc)
+{
+    uint32_t counter;
+    if (!mr_counting || number == MR_REG_RA || !mr_counter_at(pc, &counter))
+        return;
+    mr_emit_own(w, MR_OWN_FETCH, number == 0 ? MR_CLASS_MEMORY : mr_gpr_class(number),
+                (struct mr_origin){(uint32_t)number << 21, pc, 0});
+    w->at = mr_write_count_of_jump(w->at, counter);
+}
+
 bool mr_is_unconditional(const struct mr_stencil *stencil)
 {
     return stencil->hole_count == 1 && stencil->size_bytes == MR_JUMP_BYTES;
@@ -100,18 +120,25 @@ static bool branch(struct mr_writer *w, const struct mr_row *row, uint32_t word,
     link_to(w, link, pc);
     if (!likely && !twice)
         mr_emit_instruction(w, slot_word, pc, false);
-    if (!likely && !twice && target > pc && mr_plan_make(w, row, row->taken, word, &taken)) {
+    if (!mr_counting && !likely && !twice && target > pc && mr_plan_make(w, row, row->taken, word, &taken)) {
         mr_plan_carry_out(w, &taken, origin);
         w->ended = mr_is_unconditional(taken.stencil);
         return true;
     }
     mr_emit_jump_over(w, &not_taken, origin);
+    if (likely)
+        mr_emit_branch_count(w, word, pc, true);
     if (likely || twice)
         mr_emit_instruction(w, slot_word, pc, false);
+    if (!likely)
+        mr_emit_branch_count(w, word, pc, true);
     mr_emit_way(w, target, pc);
     w->ended = !mr_land(w);
-    if (twice && !w->ended)
+    if (w->ended)
+        return true;
+    if (twice)
         mr_emit_instruction(w, slot_word, pc, false);
+    mr_emit_branch_count(w, word, pc, false);
     return true;
 }
 
@@ -133,6 +160,7 @@ static bool jump_register(struct mr_writer *w, const struct mr_row *row, uint32_
         return false;
     link_to(w, link, pc);
     mr_emit_instruction(w, slot_word, pc, false);
+    mr_emit_jump_count(w, word >> 21 & 31, pc);
     mr_plan_carry_out(w, &plan, (struct mr_origin){word, pc, 0});
     w->ended = true;
     return true;
@@ -145,7 +173,7 @@ static bool with_slot(struct mr_writer *w, const struct mr_row *row, uint32_t wo
     if (!mr_plan_instruction(w, mr_row_of(slot_word), slot_word, &slot))
         return false;
     mr_add_place(w, pc, false);
-    if (slot.stencil != NULL || link_register(row, word) != 0) /* TEMP is another when the branch looks at it */
+    if (slot.stencil != NULL || link_register(row, word) != 0 || mr_counting) /* TEMP is another when the branch looks at it */
         w->in_temp = 0;
     bool done = row->flow == MR_JUMP            ? jump(w, row, word, pc)
                 : row->flow == MR_JUMP_REGISTER ? jump_register(w, row, word, pc)

@@ -4,6 +4,7 @@
  * are accesses and an addition, what is relative to the pc begins with a lui. These are entered at their first only, and all
  * of them are at the pc of the instruction. Each can be performed again from the start when an access faults.
  */
+#include "base/counters.h"
 #include "baseline/parts.h"
 #include "baseline/writer.h"
 #include "cpu/mips16.h"
@@ -41,7 +42,7 @@ static bool branch(struct mr_writer *w, struct mr_mips16 found, uint32_t pc)
     struct mr_origin origin = {found.word, pc, target};
     struct mr_plan not_taken, taken;
     mr_add_place(w, pc, false);
-    if (target > pc && mr_plan_make(w, row, row->taken, found.word, &taken)) {
+    if (!mr_counting && target > pc && mr_plan_make(w, row, row->taken, found.word, &taken)) {
         mr_plan_carry_out(w, &taken, origin);
         w->ended = mr_is_unconditional(taken.stencil);
         w->in_temp = 0;
@@ -50,8 +51,11 @@ static bool branch(struct mr_writer *w, struct mr_mips16 found, uint32_t pc)
     if (!mr_plan_make(w, row, row->entry, found.word, &not_taken))
         return false;
     mr_emit_jump_over(w, &not_taken, origin);
+    mr_emit_branch_count(w, found.word, pc, true);
     mr_emit_way(w, target, pc);
     w->ended = !mr_land(w);
+    if (!w->ended)
+        mr_emit_branch_count(w, found.word, pc, false);
     return true;
 }
 
@@ -95,6 +99,7 @@ static bool jump_register(struct mr_writer *w, const struct code *code, struct m
         link_to(w, has_slot ? next + MR_HALF_BYTES : next);
     if (has_slot)
         mr_emit_instruction(w, slot_word, pc, false);
+    mr_emit_jump_count(w, found.number, pc);
     mr_emit_own(w, MR_OWN_JUMP16, mr_gpr_class(found.number), (struct mr_origin){(uint32_t)found.number << 21, pc, 0});
     w->ended = true;
     return true;

@@ -96,6 +96,9 @@ void mr_emit_perform(struct mr_writer *w, uint32_t pc);
 void mr_emit_way(struct mr_writer *w, uint32_t target, uint32_t pc);
 void mr_emit_jump_over(struct mr_writer *w, const struct mr_plan *not_taken, struct mr_origin origin);
 bool mr_land(struct mr_writer *w); /* false: no way comes here */
+/* Counts the decision at a pc: a branch that is taken or not, or a jump by a register. TEMP is lost. */
+void mr_emit_branch_count(struct mr_writer *w, uint32_t word, uint32_t pc, bool taken);
+void mr_emit_jump_count(struct mr_writer *w, unsigned number, uint32_t pc);
 bool mr_is_unconditional(const struct mr_stencil *stencil);
 /* Whether the slot writes what the branch or jump reads. */
 bool mr_slot_conflicts(const struct mr_row *branch, const struct mr_entry_point *entry, uint32_t word, uint32_t slot_word);

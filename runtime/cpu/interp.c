@@ -9,13 +9,29 @@
  */
 #include "cpu/interp.h"
 
+#include "base/counters.h"
 #include "base/instructions.h"
 #include "cpu/mips16.h"
 #include "cpu/model.h"
+#include "cpu/upcalls.h"
 
 /* ---- jumps and branches, whose delay slot is at `next` ---- */
 
 #define NOP 0u /* sll $zero, $zero, 0 */
+
+void mr_decide_branch(const struct mr_state *s, uint32_t word, bool taken)
+{
+    uint32_t counter;
+    if (mr_is_decision(word) && mr_counter_at(s->pc, &counter))
+        mr_count(counter + taken);
+}
+
+void mr_decide_jump(const struct mr_state *s, unsigned number, uint32_t target)
+{
+    uint32_t counter;
+    if (number != MR_REG_RA && mr_counter_at(s->pc, &counter))
+        mr_count(mr_counter_of_jump(counter, target));
+}
 
 /* The only place that knows of delay slots: runs the slot of the branch at s->pc. The target was latched before. */
 static inline uint32_t run_delay_slot(struct mr_state *s, uint32_t slot_pc, uint32_t target)
@@ -30,9 +46,14 @@ static inline uint32_t run_delay_slot(struct mr_state *s, uint32_t slot_pc, uint
 
 uint32_t mr_branch(struct mr_state *s, uint32_t word, uint32_t slot_pc, bool taken, bool likely)
 {
-    if (taken)
-        return run_delay_slot(s, slot_pc, slot_pc + (signed_immediate(word) << 2));
-    return likely ? mr_next_pc(slot_pc) : run_delay_slot(s, slot_pc, mr_next_pc(slot_pc));
+    uint32_t target = taken ? slot_pc + (signed_immediate(word) << 2) : mr_next_pc(slot_pc), next = target;
+    if (likely && mr_counting)
+        mr_decide_branch(s, word, taken);
+    if (taken || !likely)
+        next = run_delay_slot(s, slot_pc, target);
+    if (!likely && mr_counting && next == target)
+        mr_decide_branch(s, word, taken);
+    return next;
 }
 
 /* A conditional branch: a is GPR[rs], b is GPR[rt]. */
@@ -103,16 +124,25 @@ static uint32_t op_jalx(struct mr_state *s, uint32_t word, uint32_t next)
     return run_delay_slot(s, next, jump_target(next, word) | 1);
 }
 
+/* By register `number`, which the slot may change. */
+static inline uint32_t jump_register(struct mr_state *s, uint32_t slot_pc, unsigned number, uint32_t target)
+{
+    uint32_t next = run_delay_slot(s, slot_pc, target);
+    if (mr_counting && next == target)
+        mr_decide_jump(s, number, target);
+    return next;
+}
+
 static uint32_t op_jr(struct mr_state *s, uint32_t word, uint32_t next)
 {
-    return run_delay_slot(s, next, GPR(s, rs(word)));
+    return jump_register(s, next, rs(word), GPR(s, rs(word)));
 }
 
 static uint32_t op_jalr(struct mr_state *s, uint32_t word, uint32_t next)
 {
     uint32_t target = GPR(s, rs(word));
     set_gpr(s, rd(word), mr_next_pc(next));
-    return run_delay_slot(s, next, target);
+    return jump_register(s, next, rs(word), target);
 }
 
 /* ---- exceptions ---- */

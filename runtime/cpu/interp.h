@@ -84,6 +84,10 @@ extern uint32_t (*mr_cycles_seen)(const struct mr_state *s, uint32_t cycles);
 /* The branch at s->pc: runs or annuls its delay slot, at slot_pc; returns the target or the fall-through. interp.c */
 uint32_t mr_branch(struct mr_state *s, uint32_t word, uint32_t slot_pc, bool taken, bool likely);
 
+/* Counts the decision at s->pc, where decisions are counted: a branch, and a jump by a register to a target. */
+void mr_decide_branch(const struct mr_state *s, uint32_t word, bool taken);
+void mr_decide_jump(const struct mr_state *s, unsigned number, uint32_t target);
+
 /* interp_integer.c */
 mr_operation op_sll, op_srl, op_sra, op_sllv, op_srlv, op_srav, op_movz, op_movn;
 mr_operation op_mfhi, op_mthi, op_mflo, op_mtlo, op_mult, op_multu, op_div, op_divu;

@@ -1,6 +1,7 @@
 /* Runs MIPS16e code (manual, volume IV-a), one instruction after the other.
  *
  * An instruction that MIPS32 has as well is performed by the function for that. s->pc has bit 0 set, as EPC would have. */
+#include "base/counters.h"
 #include "base/instructions.h"
 #include "cpu/interp.h"
 #include "cpu/mips16.h"
@@ -96,13 +97,21 @@ static bool is_taken(const struct mr_state *s, uint32_t branch)
     return is_equal == wants_equal;
 }
 
+static uint32_t branch(const struct mr_state *s, struct mr_mips16 found, uint32_t next)
+{
+    bool taken = is_taken(s, found.word);
+    if (mr_counting)
+        mr_decide_branch(s, found.word, taken);
+    return taken ? next + found.value : next;
+}
+
 uint32_t mr_mips16_step(struct mr_state *s, uint32_t pc)
 {
     *(volatile uint32_t *)&s->pc = pc;
     struct mr_mips16 found = fetched(pc);
     uint32_t next = pc + found.size_bytes, target;
     switch (found.kind) {
-    case MR16_BRANCH: return is_taken(s, found.word) ? next + found.value : next;
+    case MR16_BRANCH: return branch(s, found, next);
     case MR16_JUMP:
         set_gpr(s, MR_REG_RA, next + MR_HALF_BYTES);
         return in_slot(s, next, (next & 0xf0000000u) | found.value);
@@ -110,7 +119,10 @@ uint32_t mr_mips16_step(struct mr_state *s, uint32_t pc)
         bool has_slot = found.kind == MR16_JUMP_REGISTER;
         target = GPR(s, found.number);
         set_gpr(s, rd(found.word), has_slot ? next + MR_HALF_BYTES : next);
-        return has_slot ? in_slot(s, next, target) : target;
+        next = has_slot ? in_slot(s, next, target) : target;
+        if (mr_counting && next == target)
+            mr_decide_jump(s, found.number, target);
+        return next;
     }
     default: return without_jump(s, found, next);
     }

@@ -6,6 +6,7 @@
 
 #include "mr_state.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Goes on at pc, or returns it, without frames of lifted code below, but for those that wait for the handler of a fault.
@@ -14,5 +15,8 @@ uint32_t mr_leave_lifted(struct mr_state *s, uint32_t pc);
 /* Abandons every frame this guest thread has on the host stack and goes on at pc. The state must be complete.
  * (run/dispatch.c) */
 _Noreturn void mr_restart(struct mr_state *s, uint32_t pc);
+/* Whether the decision at a pc is counted; then *counter is the first of its counters. Where mr_counting (base/counters.h).
+ * (coverage/coverage.c) */
+bool mr_counter_at(uint32_t pc, uint32_t *counter);
 
 #endif

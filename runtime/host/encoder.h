@@ -31,6 +31,10 @@ void mr_write_displacement(uint8_t *at, const uint8_t *target);            /* of
  * `first`: no other comparison stands right before it. */
 uint8_t *mr_write_check(uint8_t *to, uintptr_t window, uint32_t pc, const uint32_t *words, unsigned count, bool first,
                         uint8_t **differs);
+/* Counts up one of the counters (mr_set_counters, host.h), from 255 to 1; or the one of a jump (base/counters.h) to the pc
+ * that TEMPORARY has. TEMPORARY is lost. */
+uint8_t *mr_write_count(uint8_t *to, uint32_t counter);
+uint8_t *mr_write_count_of_jump(uint8_t *to, uint32_t first);
 bool mr_can_redirect(const uint8_t *at); /* whether a displacement may be written while other threads execute the jump */
 /* Stores what a thread has in pinned registers into the state. */
 void mr_store_pins(struct mr_state *s, const ucontext_t *context);

@@ -299,7 +299,7 @@ int main(int argc, char **argv)
         return 2;
     const char *slash = strrchr(argv[0], '/');
     const char *name = slash != NULL ? slash + 1 : argv[0];
-    if (strncmp(name, "qemu-", strlen("qemu-")) == 0) {
+    if (strncmp(name, "qemu-", strlen("qemu-")) == 0 || strcmp(name, "afl-qemu-trace") == 0) {
         become_qemu(name, argv + 1, (size_t)argc - 1);
         return 1;
     }

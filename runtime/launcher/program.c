@@ -88,7 +88,7 @@ static bool has_library(int fd, const char *cache)
     if (fstat(fd, &status) != 0 || !mr_note_identity(fd, &status, identity))
         return false;
     for (unsigned i = 0; (folder = mr_code_folder(i)) != NULL; i++)
-        if (mr_code_path(folder, identity, path, sizeof path) && mr_distrust(path, real) == NULL)
+        if (!mr_code_folder_counts(i) && mr_code_path(folder, identity, path, sizeof path) && mr_distrust(path, real) == NULL)
             return stat(real, &status) == 0 && mr_note_is_whole(&status);
     return false;
 }

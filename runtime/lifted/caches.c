@@ -36,7 +36,8 @@ static bool names_none; /* who started this wants no cache: the one that was nam
 static char *roots[MOST_LAYERS + 3]; /* own first */
 static unsigned root_count;
 static char layers_text[MOST_LAYERS * 64 + PATH_MAX];
-static char *folders[(MOST_LAYERS + 3) * MR_MOST_LEVEL];
+static char *folders[2 * (MOST_LAYERS + 3) * MR_MOST_LEVEL];
+static bool folder_counts[sizeof folders / sizeof *folders]; /* its libraries count decisions */
 static unsigned folder_count;
 static char grown_folder[PATH_MAX], grown_variant[96];
 
@@ -290,12 +291,20 @@ const char *mr_cache_layers(void)
 
 /* ---- folders of libraries ---- */
 
-static void add_folder(const char *root, const char *variant)
+static void add_one(const char *root, const char *variant, bool counts)
 {
     char path[PATH_MAX];
-    if (snprintf(path, sizeof path, "%s/code/" MR_CODE_KEY "/%s", root, variant) < (int)sizeof path && is_folder(path) &&
-        folder_count < sizeof folders / sizeof *folders && (folders[folder_count] = strdup(path)) != NULL)
-        folder_count++;
+    const char *end = counts ? "-counters" : "";
+    if (snprintf(path, sizeof path, "%s/code/" MR_CODE_KEY "/%s%s", root, variant, end) < (int)sizeof path &&
+        is_folder(path) && folder_count < sizeof folders / sizeof *folders &&
+        (folders[folder_count] = strdup(path)) != NULL)
+        folder_counts[folder_count++] = counts;
+}
+
+static void add_folder(const char *root, const char *variant)
+{
+    add_one(root, variant, false);
+    add_one(root, variant, true);
 }
 
 static void name_variant(char *variant, size_t size_bytes, uint32_t level)
@@ -346,6 +355,11 @@ const char *mr_grown_folder(void)
 const char *mr_grown_variant(void)
 {
     return grown_variant;
+}
+
+bool mr_code_folder_counts(unsigned index)
+{
+    return folder_counts[index];
 }
 
 const char *mr_code_folder(unsigned index)

@@ -26,6 +26,7 @@ const char *mr_cache_layers(void); /* the layers of the list, for --layers, or N
  * NULL stands for all that this processor has by default, the best first. */
 void mr_code_folders_find(const char *variant);
 const char *mr_code_folder(unsigned index);
+bool mr_code_folder_counts(unsigned index); /* whether its libraries count decisions */
 /* Where the compile server puts libraries of the variant that suits this process, also while it is not there; NULL without
  * a cache. */
 const char *mr_grown_folder(void);

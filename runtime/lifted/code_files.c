@@ -8,6 +8,7 @@
  */
 #include "lifted/code_files.h"
 
+#include "base/counters.h"
 #include "base/kernel_proc.h"
 #include "base/lock.h"
 #include "base/messages.h"
@@ -73,6 +74,7 @@ static bool place_in_file(int fd, uint64_t offset, uint32_t *address, struct mr_
             found = true;
         }
     }
+    file->counter_seed = mr_counter_seed(mr_get32(&header.e_entry), mr_get32(&header.e_shoff));
     file->bias = mr_get16(&header.e_type) == ET_DYN && lowest < USER_SPACE_START ? PIE_BIAS : 0;
     *address += file->bias;
     return found;

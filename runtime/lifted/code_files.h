@@ -17,6 +17,7 @@ bool mr_is_same_stamp(const struct mr_file_stamp *a, const struct mr_file_stamp 
 struct mr_code_file {
     _Atomic int ready; /* all below is written */
     uint32_t delta;    /* guest pcs minus those that `mipsrec disasm` shows of the file */
+    uint32_t counter_seed; /* of its counters of decisions (base/counters.h) */
     uint32_t bias;     /* of the latter, over the addresses in the file */
     uint32_t code_low, code_high; /* addresses in the file between which all is that may be executed */
     char identity[65]; /* BLAKE2b-256 of its contents; empty unless --profile or --verify asks */

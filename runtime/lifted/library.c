@@ -18,6 +18,7 @@
 #include "lifted/caches.h"
 #include "lifted/module.h"
 #include "lifted/store.h"
+#include "lifted/upcalls.h"
 #include "memory/memory.h"
 
 #include <errno.h>
@@ -204,6 +205,11 @@ void mr_library_open(const char *path, const struct mr_image *image)
         mr_fail("%s: the library was made for a program loaded at 0x%08x, but it was loaded at 0x%08x; rebuild it",
                 path, table->bias, image->bias);
     const char *wrong = mr_library_check_process(table);
+    enum mr_code_kind kind = mr_code_kind_of(1);
+    if (wrong == NULL && kind == MR_COUNTING_CODE && table->counts == 0)
+        wrong = "the library does not count decisions; rebuild it with --cover";
+    if (wrong == NULL && kind == MR_NO_CODE)
+        wrong = "recompiled code counts in all of its file, not in ranges; leave out the library or the ranges";
     if (wrong == NULL)
         wrong = mr_module_bind(named, image->bias - table->bias, mr_options.program_path);
     if (wrong != NULL && mr_cpu_lacks(named->modules)) /* it is fit for other processors */

@@ -61,6 +61,10 @@ struct mr_object {
 };
 /* The place is in the arena, of mr_object_size bytes. Returns NULL, or why it cannot be mapped. */
 size_t mr_object_size(const struct mr_library_file *file);
+/* Has processes that are made from now on find code of a file in their page tables. The kernel copies those of a file's
+ * mapping only where some page of it was written (vma_needs_copy of mm/memory.c); else each process has a fault for each few
+ * pages. Where code may not be written, nothing is done. */
+void mr_keep_code_pages(uintptr_t code_low, uintptr_t code_high);
 const char *mr_object_map(const struct mr_library_file *file, int fd, uintptr_t place, struct mr_object *object);
 
 #endif

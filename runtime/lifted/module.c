@@ -19,6 +19,7 @@
 #include "lifted/module_parts.h"
 #include "lifted/rows.h"
 #include "lifted/store.h"
+#include "lifted/upcalls.h"
 #include "memory/memory.h"
 
 #include <errno.h>
@@ -175,6 +176,8 @@ struct mr_module *mr_module_for(struct mr_open_library *library, uint32_t delta,
         mr_dispatch_open(module->low_pc, module->high_pc);
     if (module->has_mips16)
         mr_dispatch_open16(module->low_pc, module->high_pc);
+    if (module->table->counts != 0)
+        mr_coverage_unread();
     silent_code |= module->table->call_model == MR_CALLS_DIRECT;
     if (mr_options.profile_path != NULL)
         mr_lines_find(library, 0); /* the handler that takes samples must not be the first who asks */
@@ -183,6 +186,15 @@ struct mr_module *mr_module_for(struct mr_open_library *library, uint32_t delta,
     modules[count] = module;
     atomic_store(&module_count, count + 1);
     return module;
+}
+
+void mr_modules_prepare(void)
+{
+    for (unsigned i = 0; i < atomic_load(&module_count); i++)
+        mr_keep_code_pages(modules[i]->object.code_low, modules[i]->object.code_high);
+    for (uint32_t chunk = 0; chunk < sizeof mr_code_pending; chunk++)
+        if (mr_code_pending[chunk] != 0)
+            mr_dispatch_fill(chunk << CHUNK_SHIFT);
 }
 
 /* ---- binding ---- */
@@ -259,9 +271,12 @@ void mr_module_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t
     mr_code_file_mapped(guest, size_bytes, fd, offset);
     if (!mr_store_has_code())
         return;
+    enum mr_code_kind kind = mr_code_kind_of(mr_code_file_number(guest));
+    if (kind == MR_NO_CODE)
+        return;
     char path[4096];
     mr_descriptor_link(fd, path, sizeof path);
-    struct mr_open_library *library = mr_store_find(fd, path);
+    struct mr_open_library *library = mr_store_find(fd, path, kind == MR_COUNTING_CODE);
     struct part part;
     if (library == NULL || !part_of_mapping(library->table, guest, size_bytes, offset, &part))
         return;

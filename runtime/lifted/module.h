@@ -40,6 +40,9 @@ void mr_modules_reserve(void); /* the arena */
 const char *mr_module_bind(struct mr_open_library *library, uint32_t delta, const char *guest_path);
 /* The guest has mapped size_bytes of a file from an offset to an executable place. */
 void mr_module_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t offset);
+/* Does for all modules that there are what processes that are made later would each do again: page tables, and entries of the
+ * dispatch table. For a process with one thread, which executes no recompiled code now. */
+void mr_modules_prepare(void);
 struct mr_module *mr_module(unsigned number); /* from 1 on; NULL: there are not so many */
 const struct mr_module *mr_module_of(uintptr_t host_pc); /* NULL: not in lifted code; for handlers of signals, too */
 struct mr_place {

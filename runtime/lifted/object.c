@@ -14,6 +14,18 @@
 #include <string.h>
 #include <sys/mman.h>
 
+void mr_keep_code_pages(uintptr_t code_low, uintptr_t code_high)
+{
+    uint8_t *low = (uint8_t *)(code_low & ~(uintptr_t)(MR_PAGE_BYTES - 1));
+    size_t size_bytes = code_high - (uintptr_t)low;
+    if (mprotect(low, size_bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
+        return;
+    *(volatile uint8_t *)low = *(volatile uint8_t *)low;
+    mprotect(low, size_bytes, PROT_READ | PROT_EXEC);
+    for (size_t at = 0; at < size_bytes; at += MR_PAGE_BYTES)
+        (void)*(volatile uint8_t *)(low + at);
+}
+
 static uintptr_t find_import(const char *name)
 {
     for (size_t i = 0; i < mr_import_count; i++)

@@ -44,6 +44,7 @@ struct known {
     struct stat status;
     char identity[MR_IDENTITY_DIGITS + 1];
     bool settled;                    /* the same times are the same contents */
+    bool counts;                     /* decisions; the library does so, too */
     struct mr_open_library *library; /* NULL: there is none */
 };
 static struct known *known;
@@ -287,21 +288,21 @@ struct mr_open_library *mr_grown_find(const char *identity, struct mr_file_stamp
 /* ---- in all folders ---- */
 
 /* Returns the library for the guest's file of that identity, if a folder has one that is fit. */
-static struct mr_open_library *open_library(const char *identity, const char *guest_path)
+static struct mr_open_library *open_library(const char *identity, const char *guest_path, bool counts)
 {
     char path[PATH_MAX];
     const char *folder;
     bool there = false;
     struct mr_file_stamp seen = {0};
     for (unsigned i = 0; (folder = mr_code_folder(i)) != NULL; i++) {
-        if (!mr_code_path(folder, identity, path, sizeof path))
+        if (mr_code_folder_counts(i) != counts || !mr_code_path(folder, identity, path, sizeof path))
             continue;
         struct mr_open_library *library = open_trusted(path, identity, guest_path);
         if (library != NULL)
             return library;
         there = true;
     }
-    struct mr_open_library *grown = mr_grown_find(identity, &seen, guest_path);
+    struct mr_open_library *grown = counts ? NULL : mr_grown_find(identity, &seen, guest_path);
     if (grown == NULL && !there && mr_options.stats)
         mr_print_error("mipsrec-host: there is no code of %.300s (%s)\n", guest_path, identity);
     return grown;
@@ -321,7 +322,7 @@ static struct known *find_known(const struct stat *status)
 static bool take_library(struct known *file)
 {
     for (unsigned i = 0; i < known_count; i++)
-        if (strcmp(known[i].identity, file->identity) == 0) {
+        if (strcmp(known[i].identity, file->identity) == 0 && known[i].counts == file->counts) {
             file->library = known[i].library;
             return true;
         }
@@ -332,7 +333,7 @@ void mr_store_replace(const char *identity, struct mr_open_library *library)
 {
     atomic_store(&has_grown, true);
     for (unsigned i = 0; i < known_count; i++)
-        if (strcmp(known[i].identity, identity) == 0)
+        if (strcmp(known[i].identity, identity) == 0 && !known[i].counts)
             known[i].library = library;
 }
 
@@ -350,9 +351,9 @@ static void remember(const struct known *file)
         *entry = *file;
 }
 
-struct mr_open_library *mr_store_find(int fd, const char *guest_path)
+struct mr_open_library *mr_store_find(int fd, const char *guest_path, bool counts)
 {
-    struct known file = {0};
+    struct known file = {.counts = counts};
     if (!mr_store_has_code() || fstat(fd, &file.status) != 0)
         return NULL;
     mr_lock();
@@ -367,7 +368,7 @@ struct mr_open_library *mr_store_find(int fd, const char *guest_path)
     mr_lock();
     bool found = take_library(&file);
     mr_unlock();
-    struct mr_open_library *opened = found ? NULL : open_library(file.identity, guest_path);
+    struct mr_open_library *opened = found ? NULL : open_library(file.identity, guest_path, counts);
     mr_lock();
     if (!found && !take_library(&file)) /* another thread may have been faster */
         file.library = opened;

@@ -1,4 +1,4 @@
-/* What recompiled code asks of the host: the functions that it imports, which are defined in folders above (imports.c). */
+/* What recompiled code asks of folders above: the functions that it imports (imports.c), and where it counts decisions. */
 #ifndef MR_LIFTED_UPCALLS_H
 #define MR_LIFTED_UPCALLS_H
 
@@ -11,5 +11,11 @@ struct mr_import {
 };
 extern const struct mr_import mr_imports[];
 extern const size_t mr_import_count;
+
+/* Which recompiled code of a file may run: such without counters of decisions, such with them, or none.
+ * (coverage/coverage.c) */
+enum mr_code_kind { MR_PLAIN_CODE, MR_COUNTING_CODE, MR_NO_CODE };
+enum mr_code_kind mr_code_kind_of(unsigned file_number);
+void mr_coverage_unread(void); /* there will be code with counters, whether or not decisions are counted */
 
 #endif

@@ -11,7 +11,7 @@
 _Noreturn void mr_die_by_signal(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint32_t address);
 _Noreturn void mr_exit_guest(struct mr_state *s, int status); /* flushes --stats, exits */
 
-#define MR_OPTION_WORDS 80
+#define MR_OPTION_WORDS 88
 /* The options that a program executed by the guest runs with, as words of a command line. Returns how many. same_program: it
  * is the file that runs now, so that its library is right for it, too. */
 uint32_t mr_options_hand_on(const char *words[MR_OPTION_WORDS], bool same_program);

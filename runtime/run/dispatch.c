@@ -6,6 +6,7 @@
  * or when its stack pointer shows that it has left the frame they were begun in. Where all this fills the host's stack,
  * the outermost loop begins anew.
  */
+#include "base/counters.h"
 #include "base/instructions.h"
 #include "base/observe.h"
 #include "base/options.h"
@@ -15,6 +16,7 @@
 #include "cpu/mips16.h"
 #include "cpu/registers.h"
 #include "cpu/upcalls.h"
+#include "host/host.h"
 #include "lifted/dispatch_table.h"
 #include "lifted/module.h"
 #include "run/host_stack.h"
@@ -39,7 +41,7 @@ static _Thread_local struct {
 static inline uint32_t run_one(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
 {
     bool may_trap = mr_fpu_may_trap(s);
-    mr_function lifted = may_trap || mr_passed_over() ? NULL : mr_lookup(pc);
+    mr_function lifted = may_trap || mr_options.engine_interp || mr_passed_over() ? NULL : mr_lookup(pc);
     mr_counters.dispatches++;
     if (lifted != NULL) {
         s->pc = pc;
@@ -222,6 +224,8 @@ void mr_end_thread(struct mr_state *s)
 void mr_run_thread(struct mr_state *s, uint32_t pc)
 {
     mr_signal_stack_enter();
+    if (mr_counter_map != NULL)
+        mr_set_counters(mr_counter_map);
     MR_TELL(sample_thread_begins);
     mr_run_outermost(s, pc, NEVER_PC);
     MR_TELL(sample_thread_ends);

@@ -85,6 +85,12 @@ uint32_t mr_syscall(struct mr_state *s, uint32_t pc)
     return pc + 4;
 }
 
+bool mr_counter_at(uint32_t pc, uint32_t *counter)
+{
+    (void)pc, (void)counter;
+    return false;
+}
+
 void mr_synci(struct mr_state *s, uint32_t guest)
 {
     (void)s, (void)guest;

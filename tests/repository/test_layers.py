@@ -16,7 +16,7 @@ PACKAGE = ROOT / "mipsrec"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__init__", "errors", "target", "options", "checked_arguments"),
-    ("state", "architecture", "interrupts", "standard_output"),
+    ("state", "architecture", "counters", "interrupts", "standard_output"),
     ("files",),
     ("abi", "profiles"),
     ("elf",),

@@ -162,3 +162,9 @@ uint32_t mr_leave_lifted(struct mr_state *s, uint32_t pc)
     (void)s;
     return pc;
 }
+
+bool mr_counter_at(uint32_t pc, uint32_t *counter)
+{
+    (void)pc, (void)counter;
+    return false;
+}

@@ -1,5 +1,6 @@
 /* What the baseline tier knows of x86-64: jumps, the way in and out, and where signal contexts keep pinned registers. */
 #include "host/encoder.h"
+#include "mr_abi.h"
 #include "mr_stencil_numbers.h"
 
 #include <string.h>
@@ -57,6 +58,25 @@ uint8_t *mr_write_check(uint8_t *to, uintptr_t window, uint32_t pc, const uint32
     to = put(to, "\x0f\x85", 2); /* jne */
     *differs = to;
     return to + 4;
+}
+
+/* rcx is free, and no stencil takes flags from the one before. */
+uint8_t *mr_write_count(uint8_t *to, uint32_t counter)
+{
+    to = put32(put(to, "\x65\x8a\x0c\x25", 4), counter);   /* mov cl, gs:[...] */
+    to = put(to, "\x80\xc1\x01\x80\xd1\x00", 6);           /* add cl, 1; adc cl, 0 */
+    return put32(put(to, "\x65\x88\x0c\x25", 4), counter); /* mov gs:[...], cl */
+}
+
+uint8_t *mr_write_count_of_jump(uint8_t *to, uint32_t first)
+{
+    const uint8_t shift = 32 - MR_COUNTER_BITS;
+    _Static_assert(MR_COUNTER_BITS == 16, "movzx");
+    to = put32(put(to, "\x69\xc9", 2), MR_COUNTER_MULTIPLIER); /* imul ecx, ecx, ... */
+    to = put(put(to, "\xc1\xe9", 2), &shift, 1);               /* shr ecx, ... */
+    to = put32(put(to, "\x81\xc1", 2), first);                 /* add ecx, ... */
+    to = put(to, "\x0f\xb7\xc9", 3);                           /* movzx ecx, cx */
+    return put(to, "\x65\x80\x01\x01\x65\x80\x11\x00", 8);      /* add byte gs:[rcx], 1; adc byte gs:[rcx], 0 */
 }
 
 /* rcx holds what is returned (convention.TEMPORARY), r12 the pointer to the state. */

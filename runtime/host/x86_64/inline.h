@@ -2,9 +2,12 @@
 #ifndef MR_HOST_INLINE_H
 #define MR_HOST_INLINE_H
 
+#include <asm/prctl.h>
 #include <elf.h>
 #include <emmintrin.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* ---- contexts ---- */
 
@@ -81,6 +84,11 @@ static inline void mr_call_on_stack(uintptr_t top, void (*body)(void *), void *a
                      : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4",
                        "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc",
                        "memory");
+}
+
+static inline void mr_set_counters(uint8_t *map)
+{
+    syscall(SYS_arch_prctl, ARCH_SET_GS, map);
 }
 
 /* ---- shared objects ---- */

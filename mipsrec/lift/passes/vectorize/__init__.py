@@ -63,6 +63,6 @@ def _is_exposed(plan: FunctionPlan, pcs: set[int]) -> bool:
 
 def run(plan: FunctionPlan) -> None:
     """Find the loops to vectorize."""
-    if not plan.memory_resident:
+    if not plan.memory_resident and plan.options.counters is None:
         loops = vectorized_loops(plan.graph, plan.safepoints, plan.options, plan.units.abs2008)
         plan.vectorized = {pc: loop for pc, loop in loops.items() if not _is_exposed(plan, {pc, loop.latch})}

@@ -1,0 +1,156 @@
+/* Where the map of counters is, and whose decisions are counted.
+ *
+ * --cover names the files that count, with commas between: `program`, `all`, names of libraries, and ranges of guest addresses
+ * as 0x401000-0x402000. `libz.so.1` is also libz.so.1.2.13, to which it is a link (mipsrec/counters.py has the same rule).
+ * Recompiled code counts or does not as a whole. So of a file that counts, only code with counters is used, and with ranges
+ * none: the baseline tier knows them.
+ */
+#include "coverage/coverage.h"
+
+#include "base/counters.h"
+#include "base/messages.h"
+#include "base/numbers.h"
+#include "base/options.h"
+#include "cpu/upcalls.h"
+#include "host/host.h"
+#include "lifted/code_files.h"
+#include "lifted/upcalls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MOST_RANGES 64u
+
+static struct range {
+    uint32_t low, high;
+} ranges[MOST_RANGES];
+static unsigned range_count;
+static bool counts_all;
+static char names[4096]; /* of libraries, with a comma behind each */
+
+/* ---- what counts ---- */
+
+static bool parse_range(const char *word)
+{
+    char low[16];
+    const char *dash = strchr(word, '-');
+    size_t length = dash != NULL ? (size_t)(dash - word) : sizeof low;
+    if (strncmp(word, "0x", 2) != 0 || length >= sizeof low || range_count == MOST_RANGES)
+        return false;
+    memcpy(low, word, length);
+    low[length] = 0;
+    struct range *range = &ranges[range_count];
+    if (!mr_parse_address(low, &range->low) || !mr_parse_address(dash + 1, &range->high) || range->low >= range->high)
+        return false;
+    range_count++;
+    return true;
+}
+
+static void parse(const char *text)
+{
+    char words[sizeof names - 1], *rest = words;
+    if (strlen(text) >= sizeof words)
+        mr_fail("--cover: more than %zu bytes", sizeof words - 1);
+    strcpy(words, text);
+    for (char *word; (word = strsep(&rest, ",")) != NULL;) {
+        if (strcmp(word, "all") == 0) {
+            counts_all = true;
+        } else if (*word != 0 && strcmp(word, "program") != 0 && !parse_range(word)) {
+            if (strchr(word, '/') != NULL || strncmp(word, "0x", 2) == 0)
+                mr_fail("--cover: '%s' is neither program nor all, no name of a library without its folder, and no range "
+                        "of addresses such as 0x401000-0x402000", word);
+            strcat(strcat(names, word), ",");
+        }
+    }
+}
+
+/* The program is the first file that has code. */
+static bool file_counts(unsigned number, const struct mr_code_file *file)
+{
+    if (number == 1 || counts_all)
+        return true;
+    const char *slash = strrchr(file->path, '/'), *name = slash != NULL ? slash + 1 : file->path;
+    for (const char *word = names; *word != 0; word += strcspn(word, ",") + 1) {
+        size_t length = strcspn(word, ",");
+        if (strncmp(word, name, length) == 0 && (name[length] == 0 || name[length] == '.'))
+            return true;
+    }
+    return false;
+}
+
+static bool in_ranges(uint32_t pc)
+{
+    for (unsigned i = 0; i < range_count; i++)
+        if (pc >= ranges[i].low && pc < ranges[i].high)
+            return true;
+    return range_count == 0;
+}
+
+bool mr_counter_at(uint32_t pc, uint32_t *counter)
+{
+    static _Thread_local struct {
+        unsigned number;
+        bool counts;
+    } last;
+    unsigned number = mr_code_file_number(pc);
+    const struct mr_code_file *file = mr_code_file(number);
+    if (file == NULL) {
+        *counter = mr_counter_place(0, pc);
+        return counts_all && in_ranges(pc);
+    }
+    if (last.number != number) {
+        last.number = number;
+        last.counts = file_counts(number, file);
+    }
+    *counter = mr_counter_place(file->counter_seed, pc - file->delta);
+    return last.counts && in_ranges(pc);
+}
+
+enum mr_code_kind mr_code_kind_of(unsigned number)
+{
+    const struct mr_code_file *file = mr_code_file(number);
+    if (!mr_counting || file == NULL || !file_counts(number, file))
+        return MR_PLAIN_CODE;
+    return range_count == 0 ? MR_COUNTING_CODE : MR_NO_CODE;
+}
+
+/* ---- the map ---- */
+
+/* The file is made as large as the map; what it has is counted on. */
+static uint8_t *map_file(const char *path)
+{
+    struct stat status;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+    if (fd < 0 || fstat(fd, &status) != 0)
+        mr_fail("--counters %s: %s", path, strerror(errno));
+    if (!S_ISREG(status.st_mode) || (status.st_size != 0 && status.st_size != MR_COUNTER_BYTES))
+        mr_fail("--counters %s: is no map of counters, which has %u bytes", path, MR_COUNTER_BYTES);
+    if (ftruncate(fd, MR_COUNTER_BYTES) != 0)
+        mr_fail("--counters %s: %s", path, strerror(errno));
+    void *map = mmap(NULL, MR_COUNTER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED)
+        mr_fail("--counters %s: %s", path, strerror(errno));
+    close(fd);
+    return map;
+}
+
+void mr_coverage_start(void)
+{
+    if (mr_options.counters_path != NULL)
+        mr_counter_map = map_file(mr_options.counters_path);
+    else if (!mr_fuzzer_map(&mr_counter_map))
+        return;
+    mr_counting = true;
+    parse(mr_options.cover != NULL ? mr_options.cover : mr_fuzzed ? mr_fuzzer_cover() : "program");
+}
+
+void mr_coverage_unread(void)
+{
+    static uint8_t unread[MR_COUNTER_BYTES];
+    if (mr_counter_map == NULL)
+        mr_counter_map = unread;
+}

@@ -1,0 +1,30 @@
+/* Counts decisions (base/counters.h), and starts processes for a fuzzer.
+ *
+ *     coverage.c     where the map is, and which code counts
+ *     fork_server.c  AFL++: the map in its shared memory, and a process for each of its inputs
+ */
+#ifndef MR_COVERAGE_H
+#define MR_COVERAGE_H
+
+#include "mr_state.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- coverage.c ---- */
+
+/* After the options are read: opens the map that they or a fuzzer name; fails where it cannot be had. */
+void mr_coverage_start(void);
+
+/* ---- fork_server.c ---- */
+
+extern bool mr_fuzzed; /* by AFL++, which hands over its map by a variable of the environment */
+/* Puts the map where AFL++ has it; false where that does not name one. */
+bool mr_fuzzer_map(uint8_t **map);
+const char *mr_fuzzer_cover(void); /* whose decisions it wants counted, as --cover says it */
+void mr_fork_server_start(void); /* before the guest's first instruction: its descriptors are the host's own */
+/* Runs the guest from pc to where the fuzzer wants a process for each input, `entry` by default. From there on this is
+ * called in each of those processes: returns the pc to go on at. Without a fuzzer returns pc at once. */
+uint32_t mr_fork_server(struct mr_state *s, uint32_t pc, uint32_t entry);
+
+#endif

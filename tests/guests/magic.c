@@ -1,0 +1,24 @@
+/* Reads standard input, and faults where it begins with two letters: the second is looked at behind the first one alone. */
+static long read_input(char *to, long size)
+{
+    register long number __asm__("$2") = 4003, fd __asm__("$4") = 0, error __asm__("$7");
+    register char *address __asm__("$5") = to;
+    register long bytes __asm__("$6") = size;
+    __asm__ volatile("syscall" : "+r"(number), "=r"(error) : "r"(fd), "r"(address), "r"(bytes)
+                     : "$1", "$3", "$8", "$9", "$10", "$11", "$12", "$13", "$14", "$15", "$24", "$25", "memory");
+    return error ? 0 : number;
+}
+
+int main(void)
+{
+    char input[64];
+    volatile int steps = 0;
+    if (read_input(input, sizeof input) < 4)
+        return 1;
+    if (input[0] == 'M') {
+        steps++;
+        if (input[1] == 'R')
+            *(volatile int *)4 = steps;
+    }
+    return 0;
+}
