@@ -4,4 +4,4 @@
 #include <stddef.h>
 
 uint8_t *mr_counter_map;
-bool mr_counting;
+bool mr_counting, mr_comparing;

@@ -11,6 +11,7 @@
 #include "base/messages.h"
 #include "base/numbers.h"
 #include "base/options.h"
+#include "baseline/baseline.h"
 #include "cpu/upcalls.h"
 #include "host/host.h"
 #include "lifted/code_files.h"
@@ -145,6 +146,11 @@ void mr_coverage_start(void)
     else if (!mr_fuzzer_map(&mr_counter_map))
         return;
     mr_counting = true;
+    mr_comparing = mr_fuzzer_compares();
+    if (mr_comparing) {
+        mr_options.engine_interp = true;
+        mr_baseline_on = false;
+    }
     parse(mr_options.cover != NULL ? mr_options.cover : mr_fuzzed ? mr_fuzzer_cover() : "program");
 }
 

@@ -1,6 +1,7 @@
 /* Counts decisions (base/counters.h), and starts processes for a fuzzer.
  *
  *     coverage.c     where the map is, and which code counts
+ *     comparisons.c  what the program compares, for AFL++'s CMPLOG
  *     fork_server.c  AFL++: the map in its shared memory, and a process for each of its inputs
  */
 #ifndef MR_COVERAGE_H
@@ -22,6 +23,8 @@ extern bool mr_fuzzed; /* by AFL++, which hands over its map by a variable of th
 /* Puts the map where AFL++ has it; false where that does not name one. */
 bool mr_fuzzer_map(uint8_t **map);
 const char *mr_fuzzer_cover(void); /* whose decisions it wants counted, as --cover says it */
+/* Whether it wants to know what is compared; finds the map for that. (comparisons.c) */
+bool mr_fuzzer_compares(void);
 void mr_fork_server_start(void); /* before the guest's first instruction: its descriptors are the host's own */
 /* Runs the guest from pc to where the fuzzer wants a process for each input, `entry` by default. From there on this is
  * called in each of those processes: returns the pc to go on at. Without a fuzzer returns pc at once. */

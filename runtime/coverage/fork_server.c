@@ -134,18 +134,21 @@ uint32_t mr_fork_server(struct mr_state *s, uint32_t pc, uint32_t entry)
 {
     if (!mr_fuzzed)
         return pc;
+    const uint32_t hello_compares = 0x80000001u | 0x02000000u; /* FS_OPT_ENABLED, FS_OPT_NEWCMPLOG of its types.h */
     bool without_code = mr_options.engine_interp, baseline = mr_baseline_on, counting = mr_counting;
+    bool comparing = mr_comparing;
     entry = start_of_inputs(entry);
     mr_signal_stack_enter();
     if (pc != entry) {
         mr_options.engine_interp = true;
-        mr_baseline_on = mr_counting = false;
+        mr_baseline_on = mr_counting = mr_comparing = false;
         pc = mr_run_outermost(s, pc, entry);
         mr_options.engine_interp = without_code;
         mr_baseline_on = baseline;
         mr_counting = counting;
+        mr_comparing = comparing;
     }
-    if (say(0)) {
+    if (say(comparing ? hello_compares : 0)) {
         prepare();
         serve(s);
     }

@@ -5,6 +5,9 @@
 #include "base/instructions.h"
 #include "cpu/interp.h"
 #include "cpu/mips16.h"
+#include "cpu/upcalls.h"
+
+#define MR16_CALL_WORD (3u << 26) /* jal */
 
 static uint32_t fetch_half(uint32_t pc)
 {
@@ -110,6 +113,8 @@ uint32_t mr_mips16_step(struct mr_state *s, uint32_t pc)
     *(volatile uint32_t *)&s->pc = pc;
     struct mr_mips16 found = fetched(pc);
     uint32_t next = pc + found.size_bytes, target;
+    if (mr_comparing)
+        mr_note_comparison(s, pc, found.kind == MR16_JUMP ? MR16_CALL_WORD : found.word);
     switch (found.kind) {
     case MR16_BRANCH: return branch(s, found, next);
     case MR16_JUMP:

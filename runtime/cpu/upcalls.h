@@ -18,5 +18,8 @@ _Noreturn void mr_restart(struct mr_state *s, uint32_t pc);
 /* Whether the decision at a pc is counted; then *counter is the first of its counters. Where mr_counting (base/counters.h).
  * (coverage/coverage.c) */
 bool mr_counter_at(uint32_t pc, uint32_t *counter);
+/* The instruction at a pc, or the MIPS32 one that does the same, is next: where mr_comparing (base/counters.h). It may be in
+ * the slot of the jump at s->pc. (coverage/comparisons.c) */
+void mr_note_comparison(const struct mr_state *s, uint32_t pc, uint32_t word);
 
 #endif

@@ -3,6 +3,7 @@
  * Most code comes by a few times before it is translated, which is too seldom for a cache of decoded instructions.
  * Self-modifying code needs no care: nothing decoded is kept.
  */
+#include "base/counters.h"
 #include "base/instructions.h"
 #include "base/observe.h"
 #include "base/options.h"
@@ -10,6 +11,7 @@
 #include "cpu/fpu.h"
 #include "cpu/interp.h"
 #include "cpu/mips16.h"
+#include "cpu/upcalls.h"
 #include "lifted/code_files.h"
 #include "lifted/dispatch_table.h"
 #include "run/upcalls.h"
@@ -63,7 +65,10 @@ static inline uint32_t run_to_jump(struct mr_state *s, uint32_t *pc, uint32_t st
 {
     for (uint32_t at = *pc;;) {
         *(volatile uint32_t *)&s->pc = at;
-        uint32_t word = mr_fetch(at), following = mr_next_pc(at), next = mr_operation_of(word)(s, word, following);
+        uint32_t word = mr_fetch(at);
+        if (__builtin_expect(mr_comparing, false))
+            mr_note_comparison(s, at, word);
+        uint32_t following = mr_next_pc(at), next = mr_operation_of(word)(s, word, following);
         if (__builtin_expect(next != following, false) && /* or else compilers put a jump into the loop */
             (next != mr_return_pc(at) || next == stop_pc)) {
             *pc = at;

@@ -1,4 +1,5 @@
-/* Reads standard input, and faults where it begins with two letters: the second is looked at behind the first one alone. */
+/* Reads standard input, and faults where it begins with two letters: the second is looked at behind the first one alone.
+ * With WORDS it faults where it begins with two words, which nobody would guess. */
 static long read_input(char *to, long size)
 {
     register long number __asm__("$2") = 4003, fd __asm__("$4") = 0, error __asm__("$7");
@@ -11,14 +12,20 @@ static long read_input(char *to, long size)
 
 int main(void)
 {
-    char input[64];
+    char input[64] __attribute__((aligned(4)));
     volatile int steps = 0;
     if (read_input(input, sizeof input) < 4)
         return 1;
+#ifdef WORDS
+    const volatile unsigned *words = (const volatile unsigned *)input;
+    if (words[0] == 0x8badf00du && words[1] == 0x0ddba11u)
+        *(volatile int *)4 = steps;
+#else
     if (input[0] == 'M') {
         steps++;
         if (input[1] == 'R')
             *(volatile int *)4 = steps;
     }
+#endif
     return 0;
 }

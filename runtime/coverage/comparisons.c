@@ -1,0 +1,134 @@
+/* What a program compares, for AFL++'s CMPLOG: it looks for these values in the input, and puts in what they were compared
+ * with.
+ *
+ * AFL++ starts a second fork server for that, with another map in shared memory, whose form is that of its include/cmplog.h
+ * up to version 4.0x. All of that one's code is interpreted. A comparison is a beq or bne of two registers, a slt, an xori, and
+ * in MIPS16e code an xor, by which that compares words; or a call whose first two arguments are addresses of bytes that
+ * differ, as of memcmp. Those of files that do not count (coverage.c) are left out.
+ */
+#include "coverage/coverage.h"
+
+#include "base/counters.h"
+#include "base/host_thread.h"
+#include "base/instructions.h"
+#include "base/messages.h"
+#include "base/numbers.h"
+#include "base/options.h"
+#include "cpu/upcalls.h"
+#include "memory/values.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/shm.h>
+
+enum { ROWS = 65536, LOGGED = 32, CALLS_LOGGED = LOGGED / 2, CALL_BYTES = 31 };
+enum { OF_INSTRUCTION = 1, OF_CALL = 2 };
+
+struct header {
+    unsigned hits : 24, id : 24, shape : 5, type : 2, attribute : 4, overflow : 1, reserved : 4;
+} __attribute__((packed));
+struct operands {
+    uint64_t values[2], upper[2];
+} __attribute__((packed));
+struct call {
+    struct {
+        uint8_t bytes[CALL_BYTES], count;
+    } arguments[2];
+} __attribute__((packed));
+struct map {
+    struct header headers[ROWS];
+    union {
+        struct operands operands[LOGGED];
+        struct call calls[CALLS_LOGGED];
+    } rows[ROWS];
+};
+_Static_assert(sizeof(struct header) == 8 && sizeof(struct operands) == 32 && sizeof(struct call) == 64, "cmplog.h");
+
+static struct map *map;
+static uint32_t call_pc; /* of the call whose first instruction is next, or 0 */
+
+bool mr_fuzzer_compares(void)
+{
+    const char *text = mr_fuzzed ? getenv("__AFL_CMPLOG_SHM_ID") : NULL;
+    uint32_t number;
+    if (text == NULL || !mr_parse_number(text, 10, &number))
+        return false;
+    void *shared = shmat((int)number, NULL, 0);
+    if (shared == (void *)-1)
+        mr_fail("AFL++'s map of comparisons (__AFL_CMPLOG_SHM_ID=%s) cannot be had: %s", text, strerror(errno));
+    map = shared;
+    return true;
+}
+
+/* The row of a place, for one more hit of a type, and the number of that hit; NULL where the place does not count. */
+static struct header *hit(uint32_t pc, unsigned type, unsigned shape, uint32_t *row, uint32_t *number)
+{
+    if (!mr_counter_at(pc, row))
+        return NULL;
+    struct header *header = &map->headers[*row % ROWS];
+    if (header->type != type)
+        header->hits = 0;
+    header->type = type & 3;
+    header->shape = shape & 31;
+    *number = header->hits++;
+    return header;
+}
+
+static void note_values(uint32_t pc, uint32_t a, uint32_t b)
+{
+    uint32_t row, number;
+    if (hit(pc, OF_INSTRUCTION, 3, &row, &number) == NULL)
+        return;
+    map->rows[row].operands[number % LOGGED] = (struct operands){{a, b}, {0, 0}};
+}
+
+/* Strings end behind their zero. */
+static uint8_t length_of(const uint8_t *bytes)
+{
+    return (uint8_t)strnlen((const char *)bytes, CALL_BYTES);
+}
+
+static void note_call(const struct mr_state *s, uint32_t pc)
+{
+    uint32_t row, number;
+    const uint8_t *bytes[2];
+    for (unsigned i = 0; i < 2; i++)
+        if ((bytes[i] = mr_guest_bytes(GPR(s, MR_REG_A0 + i), CALL_BYTES, MR_READ)) == NULL)
+            return;
+    if (memcmp(bytes[0], bytes[1], CALL_BYTES) == 0 || hit(pc, OF_CALL, CALL_BYTES - 1, &row, &number) == NULL)
+        return;
+    struct call *call = &map->rows[row].calls[number % CALLS_LOGGED];
+    for (unsigned i = 0; i < 2; i++) {
+        memcpy(call->arguments[i].bytes, bytes[i], CALL_BYTES);
+        call->arguments[i].count = (uint8_t)(length_of(bytes[i]) | 0x80);
+    }
+}
+
+void mr_note_comparison(const struct mr_state *s, uint32_t pc, uint32_t word)
+{
+    uint32_t rs = word >> 21 & 31, rt = word >> 16 & 31, a = GPR(s, rs), b = GPR(s, rt);
+    if (call_pc != 0)
+        note_call(s, call_pc);
+    call_pc = 0;
+    switch (word >> 26) {
+    case 0x00:
+        if ((word & 63) == 0x09)
+            call_pc = pc; /* jalr */
+        else if (((word & 62) == 0x2a || ((word & 63) == 0x26 && mr_is_mips16(pc))) && rs != 0 && rt != 0)
+            note_values(pc, a, b); /* slt sltu; MIPS16's cmp and xor */
+        return;
+    case 0x01:
+        if (rt == 0x11 && rs == 0)
+            call_pc = pc; /* bal, which linkers make of jalr */
+        return;
+    case 0x03: case 0x1d: call_pc = pc; return; /* jal jalx */
+    case 0x04: case 0x05: case 0x14: case 0x15: /* beq bne, and likely */
+        if (rs != rt && rs != 0 && rt != 0)
+            note_values(pc, a, b);
+        return;
+    case 0x0a: case 0x0b: note_values(pc, a, (uint32_t)(int16_t)word); return; /* slti sltiu */
+    case 0x0e: note_values(pc, a, word & 0xffff); return;                     /* xori */
+    default: return;
+    }
+}
