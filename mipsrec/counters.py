@@ -7,6 +7,7 @@ the file and the pc alone, so all tiers count in the same places, and no tier ne
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Collection
 
@@ -20,6 +21,11 @@ HASH_SHIFT = 32 - MAP_POWER
 """What the hash of a target is shifted by."""
 
 _MASK = MAP_BYTES - 1
+
+
+def is_range(word: str) -> bool:
+    """Return whether a word of --cover is a range of addresses."""
+    return re.fullmatch("[0-9a-fA-Fx]+-[0-9a-fA-Fx-]*", word) is not None
 
 
 def counts(words: Collection[str], name: str, is_program: bool) -> bool:

@@ -8,6 +8,7 @@
 #include "base/numbers.h"
 #include "base/options.h"
 #include "baseline/baseline.h"
+#include "coverage/coverage.h"
 #include "gdb/gdb.h"
 #include "linux/paths.h"
 #include "qemu_names.h"
@@ -181,6 +182,8 @@ static void check(void)
     if (mr_options.verify_fd >= 0 &&
         ((mr_options.library_path == NULL && mr_options.variant == NULL) || mr_options.engine_interp))
         mr_usage_error("%s", "--verify needs --library, or --cache and --variant, and lifted code to run");
+    if (mr_options.cover != NULL && mr_options.counters_path == NULL && !mr_fuzzed)
+        mr_usage_error("%s", "--cover says what --counters FILE counts; give that, too");
     if (mr_options.counters_path != NULL && (mr_options.verify_fd >= 0 || mr_options.call_function != NULL))
         mr_usage_error("%s", "--counters goes neither with --verify nor with --call");
     if (mr_options.profile_path != NULL && (mr_options.verify_fd >= 0 || mr_options.call_function != NULL))

@@ -34,7 +34,7 @@
 #define EF_FP64 0x00000200u /* e_flags EF_MIPS_FP64, before .MIPS.abiflags */
 
 static struct mr_state first_state __attribute__((aligned(64)));
-static uint32_t program_entry; /* where its interpreter hands over to it, if it has one */
+static uint32_t program_bias, program_entry; /* the latter: where its interpreter hands over to it, if it has one */
 
 /* Status.FR as Linux sets it for this program. */
 static bool image_fr(const struct mr_image *image)
@@ -81,7 +81,7 @@ static void run(void *state)
     struct mr_state *s = state;
     if (mr_options.call_function != NULL)
         mr_call_function(s);
-    mr_run_thread(s, mr_fork_server(s, s->pc, program_entry));
+    mr_run_thread(s, mr_fork_server(s, s->pc, program_entry, program_bias));
     mr_fail("internal error: the main guest thread was ended like another one");
 }
 
@@ -117,6 +117,7 @@ int main(int argc, char **argv)
     mr_main_state = &first_state;
     init_state(mr_main_state, &image, sp, model);
     program_entry = image.entry;
+    program_bias = image.bias;
     mr_baseline_start(mr_main_state);
     if (named || mr_options.profile_path != NULL)
         mr_image_identify(&image);

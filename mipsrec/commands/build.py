@@ -11,6 +11,7 @@ from pathlib import Path
 from .. import pipeline
 from ..cache.folders import own_folder
 from ..cache.layers import refusal
+from ..counters import is_range
 from ..elf.marks import lack_of
 from ..errors import BuildError, UsageError, one_line
 from ..files import trust
@@ -137,7 +138,7 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError("--timings does not go with --dask: the workers of a scheduler do not tell their times")
     if arguments.covered is not None and dump:
         raise UsageError(f"{arguments.source}: is a dump; --cover is for a program")
-    if any(word.startswith("0x") for word in arguments.covered or ()):
+    if any(map(is_range, arguments.covered or ())):
         raise UsageError("recompiled code counts in all of its file: ranges of addresses are for `run --cover`")
     if dump and arguments.function:
         raise UsageError(f"{arguments.source}: is a dump; --function chooses among the functions of a program")

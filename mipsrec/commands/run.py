@@ -23,6 +23,7 @@ from ..cache.folders import (
 from ..cache.layers import is_default, layer_folders, paths_to_run
 from ..cache.library_file import is_undamaged
 from ..cache.notes import forget_wrong, note_use
+from ..counters import is_range
 from ..errors import ElfError, UsageError, WriteError
 from ..files import trust
 from ..files.checksum import identity_of
@@ -295,7 +296,10 @@ def _code_words(program: Path, arguments: argparse.Namespace) -> list[str]:
     options = options_of(arguments)
     if not has_folder():
         return store_words(options)  # what is built now would be gone when the program begins
-    if any(word.startswith("0x") for word in getattr(arguments, "covered", None) or ()):
+    covered = getattr(arguments, "covered", None)
+    if covered is not None and "program" not in covered and "all" not in covered:
+        options = replace(options, cover=False)
+    if any(map(is_range, covered or ())) and not options.cover:
         return store_words(options)  # recompiled code counts in all of its file
     server = _server_words(arguments, options)
     try:

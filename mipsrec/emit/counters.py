@@ -23,18 +23,33 @@ class Counters:
         self._writer = writer
         self._seed = seed
 
-    def branch(self, instruction: Instruction, pc: int, flag: Value, taken: str, other: str) -> bool:
-        """End a block by a branch that counts, to two labels; return False, with nothing written, where it does not."""
+    def branch(
+        self, instruction: Instruction, pc: int, flag: Value, taken: str, other: str, has_own_slot: bool = False
+    ) -> bool:
+        """End a block by a branch that counts, to two labels; return False, with nothing written, where it does not.
+
+        `has_own_slot`: the slot is a block of its own, at whose end `taken` counts.
+        """
         if constant_condition(instruction) is not None:
             return False
-        writer, first = self._writer, place(self._seed, pc)
-        ways = [writer.fresh_label(), writer.fresh_label()]
-        writer.void(f"br i1 {flag}, label %{ways[0]}, label %{ways[1]}")
-        for label, target, counter in zip(ways, (taken, other), (first + 1, first), strict=True):
-            writer.label(label)
-            self._add(f"inttoptr (i64 {counter} to {_POINTER})")
-            writer.void(f"br label %{target}")
+        writer = self._writer
+        stay, go = writer.fresh_label(), taken if has_own_slot else writer.fresh_label()
+        writer.void(f"br i1 {flag}, label %{go}, label %{stay}")
+        writer.label(stay)
+        self._add_constant(place(self._seed, pc))
+        writer.void(f"br label %{other}")
+        if not has_own_slot:
+            writer.label(go)
+            self.taken(pc)
+            writer.void(f"br label %{taken}")
         return True
+
+    def taken(self, pc: int) -> None:
+        """Count that the branch at a pc is taken."""
+        self._add_constant(place(self._seed, pc) + 1)
+
+    def _add_constant(self, counter: int) -> None:
+        self._add(f"inttoptr (i64 {counter} to {_POINTER})")
 
     def jump(self, instruction: Instruction, pc: int, target: Value) -> None:
         """Count a jump or a call by a register to a target."""

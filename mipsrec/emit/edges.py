@@ -80,6 +80,8 @@ class EdgeWriter:
 
     def end_fall(self, block: BlockPlan) -> None:
         assert isinstance(block.end, Goto)
+        if self._emission.counters is not None and block.block.slot_of is not None:
+            self._emission.counters.taken(block.block.slot_of)
         self.go_to(block.end)
 
     def end_jump(self, block: BlockPlan) -> None:
@@ -102,13 +104,21 @@ class EdgeWriter:
             return
         machine.registers.save(end.saves)
         target, other = self.destination(end.taken), self.destination(end.other)
-        counters = self._emission.counters
-        if counters is not None and counters.branch(instruction, block.block.terminator_pc, flag, target, other):
+        if self._counted(block, end, flag, target, other):
             return
         loop = ""
         if target == LABEL(block.block.start) and machine.guards.looked and self._iterations == 1:
             loop = f", {UNROLLED}"  # LLVM leaves a loop that contains a call as it is, be it never made
         self._writer.void(f"br i1 {flag}, label %{target}, label %{other}{loop}")
+
+    def _counted(self, block: BlockPlan, end: Branch, flag: Value, target: str, other: str) -> bool:
+        """End a block by a branch that counts; return False, with nothing written, where it does not."""
+        counters, instruction = self._emission.counters, block.block.terminator
+        if counters is None or instruction is None:
+            return False
+        taken = self._plan.blocks.get(end.taken.target)
+        has_own_slot = taken is not None and taken.block.slot_of == block.block.terminator_pc
+        return counters.branch(instruction, block.block.terminator_pc, flag, target, other, has_own_slot)
 
     def _goes_on(self, end: Branch) -> bool:
         """Return whether to write another iteration of a loop of one block, with results not yet tested."""

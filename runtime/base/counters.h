@@ -1,7 +1,6 @@
 /* Counters of decisions: which byte of the map each has. mipsrec/counters.py states the same rule, and says what counts.
  *
- * Every tier counts a decision when its delay slot is done; a branch-likely before its slot. So what faults in a slot, and is
- * executed again, counts once.
+ * Every tier counts a decision when its delay slot is done. So what faults in a slot, and is executed again, counts once.
  */
 #ifndef MR_BASE_COUNTERS_H
 #define MR_BASE_COUNTERS_H

@@ -126,12 +126,9 @@ static bool branch(struct mr_writer *w, const struct mr_row *row, uint32_t word,
         return true;
     }
     mr_emit_jump_over(w, &not_taken, origin);
-    if (likely)
-        mr_emit_branch_count(w, word, pc, true);
     if (likely || twice)
         mr_emit_instruction(w, slot_word, pc, false);
-    if (!likely)
-        mr_emit_branch_count(w, word, pc, true);
+    mr_emit_branch_count(w, word, pc, true);
     mr_emit_way(w, target, pc);
     w->ended = !mr_land(w);
     if (w->ended)

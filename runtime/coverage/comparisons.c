@@ -2,15 +2,14 @@
  * with.
  *
  * AFL++ starts a second fork server for that, with another map in shared memory, whose form is that of its include/cmplog.h
- * up to version 4.0x. All of that one's code is interpreted. A comparison is a beq or bne of two registers, a slt, an xori, and
- * in MIPS16e code an xor, by which that compares words; or a call whose first two arguments are addresses of bytes that
- * differ, as of memcmp. Those of files that do not count (coverage.c) are left out.
+ * up to version 4.0x. All of that one's code is interpreted. A comparison is a beq or bne of two registers, a slt, or an xor,
+ * which compilers make of equality as a value, and of all equality in MIPS16e code; or a call whose first two arguments are
+ * addresses of bytes that differ, as of memcmp. Those of files that do not count (coverage.c) are left out.
  */
 #include "coverage/coverage.h"
 
 #include "base/counters.h"
 #include "base/host_thread.h"
-#include "base/instructions.h"
 #include "base/messages.h"
 #include "base/numbers.h"
 #include "base/options.h"
@@ -115,8 +114,8 @@ void mr_note_comparison(const struct mr_state *s, uint32_t pc, uint32_t word)
     case 0x00:
         if ((word & 63) == 0x09)
             call_pc = pc; /* jalr */
-        else if (((word & 62) == 0x2a || ((word & 63) == 0x26 && mr_is_mips16(pc))) && rs != 0 && rt != 0)
-            note_values(pc, a, b); /* slt sltu; MIPS16's cmp and xor */
+        else if (((word & 62) == 0x2a || (word & 63) == 0x26) && rs != rt && rs != 0 && rt != 0)
+            note_values(pc, a, b); /* slt sltu xor */
         return;
     case 0x01:
         if (rt == 0x11 && rs == 0)

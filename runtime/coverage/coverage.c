@@ -2,8 +2,8 @@
  *
  * --cover names the files that count, with commas between: `program`, `all`, names of libraries, and ranges of guest addresses
  * as 0x401000-0x402000. `libz.so.1` is also libz.so.1.2.13, to which it is a link (mipsrec/counters.py has the same rule).
- * Recompiled code counts or does not as a whole. So of a file that counts, only code with counters is used, and with ranges
- * none: the baseline tier knows them.
+ * Recompiled code counts or does not as a whole. So of a file that counts, only code with counters is used, and of one that
+ * counts in ranges alone none: the baseline tier knows them.
  */
 #include "coverage/coverage.h"
 
@@ -30,17 +30,23 @@ static struct range {
     uint32_t low, high;
 } ranges[MOST_RANGES];
 static unsigned range_count;
-static bool counts_all;
+static bool counts_all, counts_program;
 static char names[4096]; /* of libraries, with a comma behind each */
 
 /* ---- what counts ---- */
+
+/* Whether nothing but a range is meant: it has hexadecimal digits and one dash. */
+static bool looks_like_range(const char *word)
+{
+    return strchr(word, '-') != NULL && word[strspn(word, "0123456789abcdefABCDEFx-")] == 0;
+}
 
 static bool parse_range(const char *word)
 {
     char low[16];
     const char *dash = strchr(word, '-');
     size_t length = dash != NULL ? (size_t)(dash - word) : sizeof low;
-    if (strncmp(word, "0x", 2) != 0 || length >= sizeof low || range_count == MOST_RANGES)
+    if (length >= sizeof low || range_count == MOST_RANGES)
         return false;
     memcpy(low, word, length);
     low[length] = 0;
@@ -58,21 +64,22 @@ static void parse(const char *text)
         mr_fail("--cover: more than %zu bytes", sizeof words - 1);
     strcpy(words, text);
     for (char *word; (word = strsep(&rest, ",")) != NULL;) {
-        if (strcmp(word, "all") == 0) {
-            counts_all = true;
-        } else if (*word != 0 && strcmp(word, "program") != 0 && !parse_range(word)) {
-            if (strchr(word, '/') != NULL || strncmp(word, "0x", 2) == 0)
-                mr_fail("--cover: '%s' is neither program nor all, no name of a library without its folder, and no range "
-                        "of addresses such as 0x401000-0x402000", word);
+        counts_all |= strcmp(word, "all") == 0;
+        counts_program |= strcmp(word, "program") == 0;
+        if (looks_like_range(word) ? !parse_range(word) : strchr(word, '/') != NULL || strncmp(word, "0x", 2) == 0)
+            mr_fail("--cover: '%s' is neither program nor all, no name of a library without its folder, and no range of "
+                    "addresses such as 0x401000-0x402000", word);
+        if (*word != 0 && !looks_like_range(word))
             strcat(strcat(names, word), ",");
-        }
     }
+    if (*names == 0 && range_count == 0)
+        mr_fail("--cover names nothing; write program, all, names of libraries or ranges of addresses");
 }
 
 /* The program is the first file that has code. */
 static bool file_counts(unsigned number, const struct mr_code_file *file)
 {
-    if (number == 1 || counts_all)
+    if ((number == 1 && counts_program) || counts_all)
         return true;
     const char *slash = strrchr(file->path, '/'), *name = slash != NULL ? slash + 1 : file->path;
     for (const char *word = names; *word != 0; word += strcspn(word, ",") + 1) {
@@ -88,7 +95,17 @@ static bool in_ranges(uint32_t pc)
     for (unsigned i = 0; i < range_count; i++)
         if (pc >= ranges[i].low && pc < ranges[i].high)
             return true;
-    return range_count == 0;
+    return false;
+}
+
+/* Whether a range has code of a file. */
+static bool is_in_ranges(const struct mr_code_file *file)
+{
+    uint32_t to_guest = file->bias + file->delta;
+    for (unsigned i = 0; i < range_count; i++)
+        if (ranges[i].low < file->code_high + to_guest && ranges[i].high > file->code_low + to_guest)
+            return true;
+    return false;
 }
 
 bool mr_counter_at(uint32_t pc, uint32_t *counter)
@@ -101,22 +118,22 @@ bool mr_counter_at(uint32_t pc, uint32_t *counter)
     const struct mr_code_file *file = mr_code_file(number);
     if (file == NULL) {
         *counter = mr_counter_place(0, pc);
-        return counts_all && in_ranges(pc);
+        return counts_all || in_ranges(pc);
     }
     if (last.number != number) {
         last.number = number;
         last.counts = file_counts(number, file);
     }
     *counter = mr_counter_place(file->counter_seed, pc - file->delta);
-    return last.counts && in_ranges(pc);
+    return last.counts || in_ranges(pc);
 }
 
 enum mr_code_kind mr_code_kind_of(unsigned number)
 {
     const struct mr_code_file *file = mr_code_file(number);
-    if (!mr_counting || file == NULL || !file_counts(number, file))
+    if (!mr_counting || file == NULL)
         return MR_PLAIN_CODE;
-    return range_count == 0 ? MR_COUNTING_CODE : MR_NO_CODE;
+    return file_counts(number, file) ? MR_COUNTING_CODE : is_in_ranges(file) ? MR_NO_CODE : MR_PLAIN_CODE;
 }
 
 /* ---- the map ---- */

@@ -26,8 +26,9 @@ const char *mr_fuzzer_cover(void); /* whose decisions it wants counted, as --cov
 /* Whether it wants to know what is compared; finds the map for that. (comparisons.c) */
 bool mr_fuzzer_compares(void);
 void mr_fork_server_start(void); /* before the guest's first instruction: its descriptors are the host's own */
-/* Runs the guest from pc to where the fuzzer wants a process for each input, `entry` by default. From there on this is
+/* Runs the guest from pc to where the fuzzer wants a process for each input, `entry` by default; bias: of a program that may lie
+ * anywhere. From there on this is
  * called in each of those processes: returns the pc to go on at. Without a fuzzer returns pc at once. */
-uint32_t mr_fork_server(struct mr_state *s, uint32_t pc, uint32_t entry);
+uint32_t mr_fork_server(struct mr_state *s, uint32_t pc, uint32_t entry, uint32_t bias);
 
 #endif

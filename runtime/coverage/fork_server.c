@@ -102,16 +102,20 @@ static void prepare(void)
     mr_modules_prepare();
 }
 
-/* Returns in each new process; ends with the fuzzer. */
+/* Returns in each new process; ends with the fuzzer. Who ignores SIGCHLD learns of no process how it ended. */
 static void serve(struct mr_state *s)
 {
+    const struct sigaction usual = {.sa_handler = SIG_DFL};
+    struct sigaction guests;
     struct mr_clone fork_only = {.exit_signal = SIGCHLD};
     uint32_t was_ended;
+    sigaction(SIGCHLD, &usual, &guests);
     while (hear(&was_ended)) {
         int64_t child = mr_process_make(s, &fork_only);
         if (child < 0)
             mr_fail("no process for an input of the fuzzer: %s", strerror((int)-child));
         if (child == 0) {
+            sigaction(SIGCHLD, &guests, NULL);
             give_up_descriptors();
             return;
         }
@@ -121,23 +125,25 @@ static void serve(struct mr_state *s)
     _exit(0);
 }
 
-/* Where AFL_ENTRYPOINT says, as a hexadecimal address. */
-static uint32_t start_of_inputs(uint32_t entry)
+/* Where AFL_ENTRYPOINT says, as a hexadecimal address: where the program is, or in its file, which may lie anywhere. */
+static uint32_t start_of_inputs(uint32_t entry, uint32_t bias)
 {
     const char *text = getenv("AFL_ENTRYPOINT");
-    if (text != NULL && !mr_parse_address(text, &entry))
+    if (text == NULL)
+        return entry;
+    if (!mr_parse_address(text, &entry))
         mr_fail("AFL_ENTRYPOINT is '%s', and must be a hexadecimal address", text);
-    return entry;
+    return entry < bias ? entry + bias : entry;
 }
 
-uint32_t mr_fork_server(struct mr_state *s, uint32_t pc, uint32_t entry)
+uint32_t mr_fork_server(struct mr_state *s, uint32_t pc, uint32_t entry, uint32_t bias)
 {
     if (!mr_fuzzed)
         return pc;
     const uint32_t hello_compares = 0x80000001u | 0x02000000u; /* FS_OPT_ENABLED, FS_OPT_NEWCMPLOG of its types.h */
     bool without_code = mr_options.engine_interp, baseline = mr_baseline_on, counting = mr_counting;
     bool comparing = mr_comparing;
-    entry = start_of_inputs(entry);
+    entry = start_of_inputs(entry, bias);
     mr_signal_stack_enter();
     if (pc != entry) {
         mr_options.engine_interp = true;

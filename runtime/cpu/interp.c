@@ -47,11 +47,9 @@ static inline uint32_t run_delay_slot(struct mr_state *s, uint32_t slot_pc, uint
 uint32_t mr_branch(struct mr_state *s, uint32_t word, uint32_t slot_pc, bool taken, bool likely)
 {
     uint32_t target = taken ? slot_pc + (signed_immediate(word) << 2) : mr_next_pc(slot_pc), next = target;
-    if (likely && mr_counting)
-        mr_decide_branch(s, word, taken);
     if (taken || !likely)
         next = run_delay_slot(s, slot_pc, target);
-    if (!likely && mr_counting && next == target)
+    if (mr_counting && next == target)
         mr_decide_branch(s, word, taken);
     return next;
 }

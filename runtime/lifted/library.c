@@ -209,7 +209,7 @@ void mr_library_open(const char *path, const struct mr_image *image)
     if (wrong == NULL && kind == MR_COUNTING_CODE && table->counts == 0)
         wrong = "the library does not count decisions; rebuild it with --cover";
     if (wrong == NULL && kind == MR_NO_CODE)
-        wrong = "recompiled code counts in all of its file, not in ranges; leave out the library or the ranges";
+        wrong = "recompiled code counts in all of its file, not in ranges alone; leave out the library or the ranges";
     if (wrong == NULL)
         wrong = mr_module_bind(named, image->bias - table->bias, mr_options.program_path);
     if (wrong != NULL && mr_cpu_lacks(named->modules)) /* it is fit for other processors */

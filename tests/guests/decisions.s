@@ -2,7 +2,7 @@
     .set    noreorder
     .text
     .globl  __start
-    .globl  often, twice_likely, called, not_called, by_table, by_call, never, faults, middle
+    .globl  often, twice_likely, slot_of_nan, called, not_called, by_table, by_call, never, faults, middle
 __start:
     li      $t0, 300
 1:  addiu   $t0, $t0, -1
@@ -14,6 +14,14 @@ often:
 twice_likely:
     bnezl   $t1, 2b                 # taken twice, once not
     addiu   $t2, $t2, 1
+    lui     $t1, 0x7f80             # a NaN, which the interpreter compares
+    ori     $t1, $t1, 1
+    mtc1    $t1, $f2
+    li      $t1, 20
+8:  addiu   $t1, $t1, -1
+slot_of_nan:
+    bnezl   $t1, 8b                 # taken 19 times, once not
+    c.eq.s  $f2, $f2
     li      $t3, -1
 called:
     bltzal  $t3, function           # taken

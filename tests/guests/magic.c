@@ -1,5 +1,19 @@
 /* Reads standard input, and faults where it begins with two letters: the second is looked at behind the first one alone.
- * With WORDS it faults where it begins with two words, which nobody would guess. */
+ * With WORD it faults where it begins with a word that no chance would find; SHORT_CODE compares that in MIPS16e code. */
+#ifdef SHORT_CODE
+#define KIND __attribute__((noinline, mips16))
+#else
+#define KIND __attribute__((noinline))
+#endif
+
+#ifdef WORD
+static KIND void look_at_word(const unsigned *input)
+{
+    if (*input == 0x8badf00du)
+        *(volatile int *)4 = 1;
+}
+#endif
+
 static long read_input(char *to, long size)
 {
     register long number __asm__("$2") = 4003, fd __asm__("$4") = 0, error __asm__("$7");
@@ -16,10 +30,8 @@ int main(void)
     volatile int steps = 0;
     if (read_input(input, sizeof input) < 4)
         return 1;
-#ifdef WORDS
-    const volatile unsigned *words = (const volatile unsigned *)input;
-    if (words[0] == 0x8badf00du && words[1] == 0x0ddba11u)
-        *(volatile int *)4 = steps;
+#ifdef WORD
+    look_at_word((const unsigned *)(const void *)input);
 #else
     if (input[0] == 'M') {
         steps++;

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import struct
 import subprocess
 from collections.abc import Iterator
@@ -46,8 +47,11 @@ class ForkServer:
 
 
 @contextmanager
-def fork_server(*command: str | Path, **variables: str) -> Iterator[ForkServer]:
-    """Start a command as AFL++ does, with more variables in its environment; ends it afterwards."""
+def fork_server(*command: str | Path, ignores_children: bool = False, **variables: str) -> Iterator[ForkServer]:
+    """Start a command as AFL++ does, with more variables in its environment; ends it afterwards.
+
+    `ignores_children`: the command begins with SIGCHLD ignored.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     libc.shmat.restype = ctypes.c_void_p
     shared = libc.shmget(_IPC_PRIVATE, MAP_BYTES, _OWN)
@@ -58,6 +62,8 @@ def fork_server(*command: str | Path, **variables: str) -> Iterator[ForkServer]:
     def take_descriptors() -> None:
         os.dup2(words[0], WORDS_FD)
         os.dup2(answers[1], ANSWERS_FD)
+        if ignores_children:
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 
     environment = os.environ | {"__AFL_SHM_ID": str(shared)} | variables
     try:
