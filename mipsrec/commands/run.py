@@ -23,7 +23,7 @@ from ..cache.folders import (
 from ..cache.layers import is_default, layer_folders, paths_to_run
 from ..cache.library_file import is_undamaged
 from ..cache.notes import forget_wrong, note_use
-from ..counters import is_range
+from ..counters import counts, is_range
 from ..errors import ElfError, UsageError, WriteError
 from ..files import trust
 from ..files.checksum import identity_of
@@ -296,11 +296,10 @@ def _code_words(program: Path, arguments: argparse.Namespace) -> list[str]:
     options = options_of(arguments)
     if not has_folder():
         return store_words(options)  # what is built now would be gone when the program begins
-    covered = getattr(arguments, "covered", None)
-    if covered is not None and "program" not in covered and "all" not in covered:
-        options = replace(options, cover=False)
-    if any(map(is_range, covered or ())) and not options.cover:
-        return store_words(options)  # recompiled code counts in all of its file
+    covered = getattr(arguments, "covered", None) or ("program",)
+    own = replace(options, cover=options.cover and counts(covered, program.name, is_program=True))
+    if options.cover and not own.cover and any(map(is_range, covered)):
+        return store_words(options)  # recompiled code counts in all of its file, so none of the program's is used
     server = _server_words(arguments, options)
     try:
         if is_dynamic(program):
@@ -309,7 +308,7 @@ def _code_words(program: Path, arguments: argparse.Namespace) -> list[str]:
 
                 build_closure([program], arguments, options)
         elif not server or arguments.build:
-            library = library_of(str(program), options)
+            library = library_of(str(program), own)
             if options.profile is not None:  # the store has no such libraries
                 return ["--library", str(library)]
     except WriteError as error:

@@ -49,7 +49,7 @@ static uint32_t call_pc; /* of the call whose first instruction is next, or 0 */
 
 bool mr_fuzzer_compares(void)
 {
-    const char *text = mr_fuzzed ? getenv("__AFL_CMPLOG_SHM_ID") : NULL;
+    const char *text = mr_fuzzed ? secure_getenv("__AFL_CMPLOG_SHM_ID") : NULL;
     uint32_t number;
     if (text == NULL || !mr_parse_number(text, 10, &number))
         return false;

@@ -34,7 +34,7 @@ bool mr_fuzzed;
 
 bool mr_fuzzer_map(uint8_t **map)
 {
-    const char *text = mr_fuzzed ? getenv("__AFL_SHM_ID") : NULL;
+    const char *text = mr_fuzzed ? secure_getenv("__AFL_SHM_ID") : NULL;
     uint32_t number;
     if (text == NULL || !mr_parse_number(text, 10, &number))
         return false;
@@ -47,8 +47,8 @@ bool mr_fuzzer_map(uint8_t **map)
 
 const char *mr_fuzzer_cover(void)
 {
-    const char *chosen = getenv("AFL_QEMU_INST_RANGES");
-    return chosen != NULL ? chosen : getenv("AFL_INST_LIBS") != NULL ? "all" : "program";
+    const char *chosen = secure_getenv("AFL_QEMU_INST_RANGES");
+    return chosen != NULL ? chosen : secure_getenv("AFL_INST_LIBS") != NULL ? "all" : "program";
 }
 
 void mr_fork_server_start(void)
@@ -128,7 +128,7 @@ static void serve(struct mr_state *s)
 /* Where AFL_ENTRYPOINT says, as a hexadecimal address: where the program is, or in its file, which may lie anywhere. */
 static uint32_t start_of_inputs(uint32_t entry, uint32_t bias)
 {
-    const char *text = getenv("AFL_ENTRYPOINT");
+    const char *text = secure_getenv("AFL_ENTRYPOINT");
     if (text == NULL)
         return entry;
     if (!mr_parse_address(text, &entry))

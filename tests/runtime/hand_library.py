@@ -20,9 +20,9 @@ from mipsrec.native.linking import GuestFile
 from mipsrec.state import GPR_NAMES, OFFSETS, SLOT_BYTES, layout_id
 from tests.support.tools import need
 
-MAGIC, VERSION = 0x4352494D, 7
+MAGIC, VERSION = 0x4352494D, 8
 MODELS = {"flat": 0, "paged": 1, "thunk": 2}
-HEADER_BYTES = 4 * (11 + 5 + 3 * LIBRARY_SEGMENTS) + 32 + 3 * 64
+HEADER_BYTES = 4 * (12 + 5 + 3 * LIBRARY_SEGMENTS) + 32 + 3 * 64
 
 PRELUDE = """
 @delta = hidden global i32 0
@@ -121,7 +121,8 @@ def build(
     `compressed` has the linker compress the line table, which it does if that makes it smaller.
     """
     fields = {"magic": MAGIC, "version": VERSION, "layout": layout_id(), "memory_model": MODELS[model], "call_model": 0}
-    fields |= {"cpu_level": 1, "bias": 0, "fr": 0, "nan2008": 0, "relocatable": 0, "entry_count": len(functions)}
+    fields |= {"cpu_level": 1, "bias": 0, "fr": 0, "nan2008": 0, "relocatable": 0, "counts": 0}
+    fields["entry_count"] = len(functions)
     assert changes.keys() <= fields.keys()
     fields |= changes
     pcs = sorted(functions)
