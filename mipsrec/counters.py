@@ -1,4 +1,4 @@
-"""Counters of executed decisions: which byte of the map each has. The runtime has the same rule (coverage/coverage.h).
+"""Counters of executed decisions: which byte of the map each has. The runtime has the same rule (base/counters.h).
 
 A *decision* is a branch with a condition, or a jump or call by a register other than ra. A branch has two counters,
 one for each way. A jump has one for each target. What else a program executes follows from these. A counter depends on

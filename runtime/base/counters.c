@@ -1,7 +1,5 @@
 /* The map of counters. */
 #include "base/counters.h"
 
-#include <stddef.h>
-
 uint8_t *mr_counter_map;
 bool mr_counting, mr_comparing;

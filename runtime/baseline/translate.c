@@ -86,8 +86,9 @@ bool mr_land(struct mr_writer *w)
 void mr_emit_branch_count(struct mr_writer *w, uint32_t word, uint32_t pc, bool taken)
 {
     uint32_t counter;
-    if (mr_counting && mr_is_decision(word) && mr_counter_at(pc, &counter))
-        w->at = mr_write_count(w->at, counter + taken);
+    if (!mr_counting || !mr_is_decision(word) || !mr_counter_at(pc, &counter))
+        return;
+    w->at = mr_write_count(w->at, counter + taken);
     w->in_temp = 0;
 }
 

@@ -10,16 +10,10 @@
 
 #include "base/counters.h"
 #include "base/host_thread.h"
-#include "base/messages.h"
-#include "base/numbers.h"
-#include "base/options.h"
 #include "cpu/upcalls.h"
 #include "memory/values.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/shm.h>
 
 enum { ROWS = 65536, LOGGED = 32, CALLS_LOGGED = LOGGED / 2, CALL_BYTES = 31 };
 enum { OF_INSTRUCTION = 1, OF_CALL = 2 };
@@ -49,15 +43,8 @@ static uint32_t call_pc; /* of the call whose first instruction is next, or 0 */
 
 bool mr_fuzzer_compares(void)
 {
-    const char *text = mr_fuzzed ? secure_getenv("__AFL_CMPLOG_SHM_ID") : NULL;
-    uint32_t number;
-    if (text == NULL || !mr_parse_number(text, 10, &number))
-        return false;
-    void *shared = shmat((int)number, NULL, 0);
-    if (shared == (void *)-1)
-        mr_fail("AFL++'s map of comparisons (__AFL_CMPLOG_SHM_ID=%s) cannot be had: %s", text, strerror(errno));
-    map = shared;
-    return true;
+    map = mr_fuzzer_memory("__AFL_CMPLOG_SHM_ID", "comparisons");
+    return map != NULL;
 }
 
 /* The row of a place, for one more hit of a type, and the number of that hit; NULL where the place does not count. */

@@ -160,7 +160,9 @@ void mr_coverage_start(void)
 {
     if (mr_options.counters_path != NULL)
         mr_counter_map = map_file(mr_options.counters_path);
-    else if (!mr_fuzzer_map(&mr_counter_map))
+    else
+        mr_counter_map = mr_fuzzer_memory("__AFL_SHM_ID", "counters");
+    if (mr_counter_map == NULL)
         return;
     mr_counting = true;
     mr_comparing = mr_fuzzer_compares();

@@ -20,8 +20,8 @@ void mr_coverage_start(void);
 /* ---- fork_server.c ---- */
 
 extern bool mr_fuzzed; /* by AFL++, which hands over its map by a variable of the environment */
-/* Puts the map where AFL++ has it; false where that does not name one. */
-bool mr_fuzzer_map(uint8_t **map);
+/* The shared memory that AFL++ names by a variable, a map of `what`; NULL where it names none. Fails where it cannot be had. */
+void *mr_fuzzer_memory(const char *variable, const char *what);
 const char *mr_fuzzer_cover(void); /* whose decisions it wants counted, as --cover says it */
 /* Whether it wants to know what is compared; finds the map for that. (comparisons.c) */
 bool mr_fuzzer_compares(void);

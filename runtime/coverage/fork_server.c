@@ -32,17 +32,16 @@ enum { FORK_SERVER_FD = 198, ANSWER_FD };
 
 bool mr_fuzzed;
 
-bool mr_fuzzer_map(uint8_t **map)
+void *mr_fuzzer_memory(const char *variable, const char *what)
 {
-    const char *text = mr_fuzzed ? secure_getenv("__AFL_SHM_ID") : NULL;
+    const char *text = mr_fuzzed ? secure_getenv(variable) : NULL;
     uint32_t number;
     if (text == NULL || !mr_parse_number(text, 10, &number))
-        return false;
+        return NULL;
     void *shared = shmat((int)number, NULL, 0);
     if (shared == (void *)-1)
-        mr_fail("AFL++'s map of counters (__AFL_SHM_ID=%s) cannot be had: %s", text, strerror(errno));
-    *map = shared;
-    return true;
+        mr_fail("AFL++'s map of %s (%s=%s) cannot be had: %s", what, variable, text, strerror(errno));
+    return shared;
 }
 
 const char *mr_fuzzer_cover(void)

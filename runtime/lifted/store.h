@@ -10,7 +10,8 @@
 /* Looks for the store in a cache folder (NULL: where mipsrec keeps its own) and in layers (NULL: those of the environment),
  * in a variant of the code (NULL: the default). */
 void mr_store_open(const char *cache, const char *layers, const char *variant);
-/* The library for the guest's file behind fd, which stays the caller's, with counters of decisions or without; NULL where there is none. Never fails loudly. */
+/* The library for the guest's file behind fd, which stays the caller's; NULL where there is none. counts: one with counters of
+ * decisions. Never fails loudly. */
 struct mr_open_library *mr_store_find(int fd, const char *guest_path, bool counts);
 /* Puts the hash of the contents of a file of the guest into identity, as 64 digits. Returns false where it cannot be read. */
 bool mr_store_identify(int fd, char identity[65]);

@@ -32,16 +32,22 @@ def environment(target: Path, **more: str) -> dict[str, str]:
     return os.environ | SETTINGS | {"AFL_PATH": str(target.parent / "afl")} | more
 
 
+def crashes_of(target: Path, seed: str, *options: str) -> list[bytes]:
+    """Return the inputs for which the fuzzer has seen a target crash, the first that it found among them."""
+    folder = target.parent
+    (folder / "seeds").mkdir()
+    (folder / "seeds/one").write_text(seed)
+    words = [need("afl-fuzz", "afl++"), "-Q", *options, "-t", "5000", "-i", folder / "seeds", "-o", folder / "findings"]
+    ended = subprocess.run([*words, "--", target], capture_output=True, text=True, timeout=550, env=environment(target))
+    found = [path.read_bytes() for path in (folder / "findings/default/crashes").glob("id*")]
+    assert found, ended.stdout[-2000:] + ended.stderr[-500:]
+    return found
+
+
 def test_campaign(target: Path) -> None:
     """The fuzzer finds the crash behind two letters, by the way through the first; afl-showmap sees each decision."""
-    fuzz, show = need("afl-fuzz", "afl++"), need("afl-showmap", "afl++")
-    seeds, findings = target.parent / "seeds", target.parent / "findings"
-    seeds.mkdir()
-    (seeds / "one").write_text("AAAAAAAA")
-    words = [fuzz, "-Q", "-V", "300", "-t", "5000", "-i", seeds, "-o", findings, "--", target]
-    ended = subprocess.run(words, capture_output=True, text=True, timeout=550, env=environment(target))
-    crashes = [path.read_bytes() for path in (findings / "default/crashes").glob("id*")]
-    assert crashes and all(crash.startswith(b"MR") for crash in crashes), ended.stdout[-2000:] + ended.stderr[-500:]
+    show, crashes = need("afl-showmap", "afl++"), crashes_of(target, "AAAAAAAA", "-V", "300")
+    assert all(crash.startswith(b"MR") for crash in crashes)
     maps = []
     for text in (b"AAAA", b"MAAA", crashes[0]):
         result = target.parent / "shown"
@@ -54,17 +60,10 @@ def test_campaign(target: Path) -> None:
 @pytest.mark.parametrize("kind", [(), ("-DSHORT_CODE",)], ids=("mips32", "mips16"))
 def test_comparisons(kind: tuple[str, ...], target: Path) -> None:
     """CMPLOG finds a word that no chance would: what the program compares with goes into the input."""
-    fuzz = need("afl-fuzz", "afl++")
-    order = "little" if pipeline.open_guest(target).image.byte_order == "little" else "big"
+    order = pipeline.open_guest(target).image.byte_order
     guest = compile_guest(target.parent, order, (GUESTS / "magic.c").read_text(), *OUT, *kind, "-DWORD")
-    seeds, findings = target.parent / "seeds", target.parent / "findings"
-    seeds.mkdir()
-    (seeds / "one").write_text("0123456789AB")
-    words = [fuzz, "-Q", "-c", "0", "-V", "240", "-t", "5000", "-i", seeds, "-o", findings, "--", guest]
-    ended = subprocess.run(words, capture_output=True, text=True, timeout=550, env=environment(guest))
-    wanted = (0x8BADF00D).to_bytes(4, order)
-    crashes = [path.read_bytes() for path in (findings / "default/crashes").glob("id*")]
-    assert any(crash.startswith(wanted) for crash in crashes), ended.stdout[-2000:] + ended.stderr[-500:]
+    wanted = (0x8BADF00D).to_bytes(4, "little" if order == "little" else "big")
+    assert any(crash.startswith(wanted) for crash in crashes_of(guest, "0123456789AB", "-c", "0", "-V", "240"))
 
 
 def test_recompiled_map(target: Path) -> None:
