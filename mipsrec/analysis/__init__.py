@@ -7,7 +7,7 @@ Nothing here has to be complete: a pc that no function covers is interpreted at 
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection
 
 from ..architecture import HALF_BYTES, INSTRUCTION_BYTES, is_mips16, may_be_code
@@ -15,9 +15,10 @@ from ..elf import Image
 from ..memory import AddressSpace
 from .blocks import BlockFinder, CodeReader, Ranges
 from .code_addresses import CodeAddresses
-from .discovery import common_gp, first_starts, function_names, gap_start, gap_start16
+from .discovery import common_gp, first_starts, function_names, gap_start, gap_start16, reads_as_code, uses_mips16
 from .jumps import JumpResolver
 from .model import Block, BlockIndex, End, Function, JumpTable, Program
+from .pointed import NamedCode, cuts, made_addresses
 from .returns_twice import mark_returns_twice
 from .spans import Spans
 
@@ -26,6 +27,8 @@ __all__ = ["Block", "BlockIndex", "End", "Function", "JumpTable", "Program", "Ra
 _INDIRECT = (End.CALL, End.INDIRECT)
 _OF_OTHER_KIND = 4
 """So many functions of one kind of code may begin inside one of the other: what is no code reads so."""
+_ROUNDS = 4
+"""What an address tells of may hold further such places; so often the whole program is looked at again."""
 
 
 class _Analysis:
@@ -33,9 +36,11 @@ class _Analysis:
 
     def __init__(self, image: Image, memory: AddressSpace, ranges: Ranges | None) -> None:
         self.image = image
+        self.memory = memory
         self.code = CodeReader(memory, image.fr, ranges)
         self.gp = image.gp if image.gp is not None else common_gp(self.code)
-        self.resolver = JumpResolver(memory, self.gp, CodeAddresses(memory, self.gp))
+        self.addresses = CodeAddresses(memory, self.gp)
+        self.resolver = JumpResolver(memory, self.gp, self.addresses)
         self.names = function_names(image)
         self.functions: dict[int, Function] = {}
         self.order: list[int] = []
@@ -43,6 +48,10 @@ class _Analysis:
         self.grown: dict[int, Function] = {}
         """The functions that have got blocks since `follow_outside` last looked."""
         self.finders: dict[int, BlockFinder] = {}
+        self.covered = Spans()
+        """The addresses in blocks of functions, up to the last `fill_gaps`."""
+        self.tried: set[int] = set()
+        """What was once found in a gap, and so is not looked at again."""
 
     def name(self, start: int) -> str:
         return self.names.get(start) or f"fn_{start:08x}"
@@ -119,15 +128,54 @@ class _Analysis:
             self.explore(self.add_entries(targets))
         return list(looked_at.values())
 
-    def fill_gaps(self) -> None:
+    def pointed_addresses(self) -> list[int]:
+        """Return the addresses of instructions that data has or code computes, sorted."""
+        found = made_addresses(self.code, self.memory, self.gp) | set(self.addresses.absolute)
+        if uses_mips16(self.image):
+            found.update(self.addresses.mips16)
+        else:
+            found = {pc for pc in found if not is_mips16(pc)}
+        return sorted(pc for pc in found if _may_begin_function(pc) and self.code.instruction(pc) is not None)
+
+    def cut(self, addresses: list[int], named: NamedCode) -> bool:
+        """Explore anew the functions that others were taken for the end of; return whether there was one."""
+        found = {start: cuts(self.code, named, function, addresses) for start, function in self.functions.items()}
+        cut = {start: pcs for start, pcs in found.items() if pcs}
+        entries, resume_points = set[int](), set[int]()
+        for start in cut:
+            function = self.functions.pop(start)
+            del self.order[bisect_left(self.order, start)]
+            entries |= function.entries
+            resume_points |= function.resume_points
+        self.explore([pc for start, pcs in cut.items() for pc in (start, *pcs)])
+        self.add_entries(entries - resume_points)
+        self.add_entries(resume_points, resume=True)
+        return bool(cut)
+
+    def take_uncovered(self, addresses: list[int]) -> bool:
+        """Take what no function covers, and reads as code, for functions; return whether there was one."""
+        alone = (pc for pc in addresses if pc & ~1 not in self.covered)
+        starts = [pc for pc in alone if reads_as_code(self.code, pc, self.covered.next_start(pc))]
+        self.explore(starts)
+        return bool(starts)
+
+    def follow_addresses(self) -> None:
+        """Find the functions that only addresses in data and code tell of, and what follows from them."""
+        addresses, named = self.pointed_addresses(), NamedCode(self.image)
+        for _ in range(_ROUNDS):
+            is_cut = self.cut(addresses, named)
+            if not self.take_uncovered(addresses) and not is_cut:
+                break
+            self.fill_gaps(self.follow_outside())
+
+    def fill_gaps(self, grown: list[Function]) -> None:
         """Take code that nothing refers to as functions: callbacks and the like in stripped programs.
 
         Behind each stretch of covered code a gap may begin. What is found in one is followed at once, so that the gaps
-        behind it are found without another look at all the rest.
+        behind it are found without another look at all the rest. `grown` has the functions whose blocks are new.
         """
-        covered, tried = Spans(), set[int]()
         ends, ends16 = [start for start, _, _ in self.code.runs], list[int]()
-        grown = list(self.functions.values())
+        covered = self.covered
         while True:
             for function in grown:
                 for block in function.blocks.values():
@@ -136,10 +184,10 @@ class _Analysis:
             gaps, gaps16 = ({position for position in one if position not in covered} for one in (ends, ends16))
             found = {gap_start(self.code, position, covered.next_start(position)) for position in gaps - gaps16}
             found |= {gap_start16(self.code, position, covered.next_start(position)) for position in gaps16}
-            starts = {pc for pc in found if pc is not None} - tried
+            starts = {pc for pc in found if pc is not None} - self.tried
             if not starts:
                 return
-            tried |= starts
+            self.tried |= starts
             self.explore(sorted(starts))
             ends, ends16, grown = [], [], self.follow_outside()
 
@@ -153,6 +201,11 @@ class _Analysis:
             index = bisect_right(self.order, start + 1) - 1  # of MIPS16e code, too, whose pcs are odd
             if index >= 0:
                 self.functions[self.order[index]].guarded.append((start, end))
+
+
+def _may_begin_function(pc: int) -> bool:
+    """Return whether an address may be one of a function: round ones are pages, which other addresses are made of."""
+    return may_be_code(pc) and pc & 0xFFFF != 0
 
 
 def _span(block: Block) -> tuple[int, int]:
@@ -187,7 +240,8 @@ def analyze(
     analysis.explore(sorted(seen | first_starts(image, memory, analysis.code, analysis.gp)))
     analysis.landing_pads()
     analysis.follow_outside()
-    analysis.fill_gaps()
+    analysis.fill_gaps(list(analysis.functions.values()))
+    analysis.follow_addresses()
     mark_returns_twice(analysis.functions, analysis.add_entries)
     analysis.note_guarded()
     for function in analysis.functions.values():  # what was an entry first and a function later is a function

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from ..architecture import is_aligned
+from ..architecture import is_aligned, is_mips16, may_be_code
 from ..memory import AddressSpace
 
 
@@ -15,12 +15,13 @@ class CodeAddresses:
         ranges = memory.image.executable_ranges
         low = min((start for start, _ in ranges), default=0)
         high = max((end for _, end in ranges), default=0)
-        absolute = {word for _, word in memory.aligned_words_in_data(low, high) if is_aligned(word)}
+        words = {word for _, word in memory.aligned_words_in_data(low, high) if may_be_code(word)}
         relative: set[int] = set()
         if gp is not None:
             for first, last in _unsigned_ranges(low - gp, high - gp):
                 relative.update(word + gp & 0xFFFFFFFF for _, word in memory.aligned_words_in_data(first, last))
-        self.absolute = sorted(absolute)
+        self.absolute = sorted(word for word in words if is_aligned(word))
+        self.mips16 = sorted(word for word in words if is_mips16(word))
         self._relative = sorted(pc for pc in relative if is_aligned(pc))
 
     def inside(self, start: int, limit: int) -> list[int]:

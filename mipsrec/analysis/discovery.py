@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from ..architecture import HALF_BYTES, INSTRUCTION_BYTES, MIPS16, is_mips16, may_be_code
 from ..elf import Image
-from ..isa import Flow, decode
+from ..isa import Flow
 from ..isa.mips16_jump import JALX, exchanging_jump
 from ..memory import AddressSpace
 from .blocks import CodeReader, makes_frame16
@@ -134,8 +134,7 @@ def gap_start(code: CodeReader, position: int, limit: int) -> int | None:
     pc, limit = position, min(limit, end)
     while pc < limit and words[(pc - start) // INSTRUCTION_BYTES] == 0:
         pc += INSTRUCTION_BYTES
-    index, last = (pc - start) // INSTRUCTION_BYTES, (limit - start) // INSTRUCTION_BYTES
-    return pc if pc < limit and _reads_as_code(words, index, last) else None
+    return pc if reads_as_code(code, pc, limit) else None
 
 
 def gap_start16(code: CodeReader, position: int, limit: int) -> int | None:
@@ -152,11 +151,13 @@ def gap_start16(code: CodeReader, position: int, limit: int) -> int | None:
     return None
 
 
-def _reads_as_code(words: array[int], index: int, end: int) -> bool:
-    for at in range(index, end):
-        instruction = decode(words[at])
+def reads_as_code(code: CodeReader, pc: int, limit: int) -> bool:
+    """Return whether what is at a pc decodes up to its first jump or branch, below `limit`."""
+    while pc < limit:
+        instruction = code.instruction(pc)
         if instruction is None or instruction.row is JALX:  # which is hardly ever the first jump, but text may be
             return False
         if instruction.row.flow is not Flow.NEXT:
             return True
+        pc = instruction.next_pc(pc)
     return False
