@@ -182,6 +182,10 @@ static void check(void)
     if (mr_options.verify_fd >= 0 &&
         ((mr_options.library_path == NULL && mr_options.variant == NULL) || mr_options.engine_interp))
         mr_usage_error("%s", "--verify needs --library, or --cache and --variant, and lifted code to run");
+    if (mr_options.allocator != NULL && !mr_options.check_memory)
+        mr_usage_error("%s", "--allocator says what --check-memory watches; give that, too");
+    if (mr_options.check_memory && (mr_options.verify_fd >= 0 || mr_options.call_function != NULL))
+        mr_usage_error("%s", "--check-memory goes neither with --verify nor with --call");
     if (mr_options.cover != NULL && mr_options.counters_path == NULL && !mr_fuzzed)
         mr_usage_error("%s", "--cover says what --counters FILE counts; give that, too");
     if (mr_options.counters_path != NULL && (mr_options.verify_fd >= 0 || mr_options.call_function != NULL))

@@ -12,6 +12,7 @@
 #include "cpu/fpu.h"
 #include "gdb/gdb.h"
 #include "growth/growth.h"
+#include "heap/heap.h"
 #include "lifted/dispatch_table.h"
 #include "lifted/module.h"
 #include "lifted/store.h"
@@ -92,6 +93,7 @@ int main(int argc, char **argv)
     mr_own_begin();
     mr_options_parse(argc, argv);
     mr_coverage_start();
+    mr_heap_start();
     mr_limits_start(mr_options.limits);
     mr_program_start();
     mr_report_start();
@@ -124,6 +126,7 @@ int main(int argc, char **argv)
     if (native && (!named || image.interpreter_base != 0))
         mr_store_open(mr_options.cache_path, mr_options.layers, mr_options.variant);
     mr_image_bind(&image);
+    mr_heap_program_loaded(image.interpreter_base == 0);
     if (named)
         mr_library_open(mr_options.library_path, &image);
     mr_faults_install();

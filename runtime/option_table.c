@@ -285,6 +285,11 @@ const struct mr_option_row mr_option_rows[] = {
     {.name = "--cover", .argument = "WHAT,...", .text = &mr_options.cover,
      .help = "whose decisions are counted: program (default), all, names of libraries, or ranges of the program's\n"
              "addresses (0x401000-0x402000)"},
+    {.name = "--check-memory", .flag = &mr_options.check_memory,
+     .help = "end the program where it touches memory behind or before a block of its heap, or one that it has freed;\n"
+             "no recompiled code runs"},
+    {.name = "--allocator", .argument = "NAME=PLACE,...", .text = &mr_options.allocator,
+     .help = "where --check-memory finds malloc, free and so on: names of symbols or addresses (malloc=0x401230)"},
     {.name = "--report", .flag = &mr_options.report,
      .help = "print registers and the instruction when a signal ends the program"},
     {.name = "--window", .argument = "auto|identity|any", .apply = mr_option_window, .hand_on = hand_on_window,

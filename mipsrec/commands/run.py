@@ -74,6 +74,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         "and counted on")  # fmt: skip
     add_cover(parser, "whose decisions --counters counts: program (default), all, names of libraries, or ranges of the "
               "program's addresses, as 0x401000-0x402000")  # fmt: skip
+    parser.add_argument("--check-memory", action="store_true",
+                        help="end the program with a report where it touches memory beside a block of its heap, or one "
+                        "that it has freed; runs no recompiled code")  # fmt: skip
+    parser.add_argument("--allocator", metavar="NAME=PLACE,...",
+                        help="where --check-memory finds malloc, free and so on in a program without symbols, or under "
+                        "other names: malloc=0x401230,free=my_free")  # fmt: skip
     _add_debugger(parser)
     add_run(parser)
 
@@ -165,7 +171,9 @@ def tier_of(arguments: argparse.Namespace) -> str:
     """Return the tier that --tier chose; else the one that suits the other options."""
     if arguments.tier is not None:
         return str(arguments.tier)
-    return "interp" if _is_debugged(arguments) else "auto"
+    if _is_debugged(arguments):
+        return "interp"
+    return "baseline" if getattr(arguments, "check_memory", False) else "auto"
 
 
 def _is_debugged(arguments: argparse.Namespace) -> bool:
@@ -224,7 +232,8 @@ def check_code_options(arguments: argparse.Namespace) -> None:
         return
     option = "--build" if arguments.library is None else "--static-lib"
     if not has_recompiled_code(arguments):
-        way = "--gdb" if _is_debugged(arguments) else f"--tier {tier_of(arguments)}"
+        checks = "--check-memory" if getattr(arguments, "check_memory", False) else f"--tier {tier_of(arguments)}"
+        way = "--gdb" if _is_debugged(arguments) else checks
         raise UsageError(f"{way} runs no recompiled code, so {option} has nothing to do; give one of them")
     if arguments.library is None:
         return
@@ -249,10 +258,23 @@ def _counter_words(arguments: argparse.Namespace) -> list[str]:
     return [*words, "--cover", ",".join(covered)] if covered else words
 
 
+def _memory_words(arguments: argparse.Namespace) -> list[str]:
+    """Return the host's options for a look at each access; raises UsageError for what they exclude."""
+    allocator = getattr(arguments, "allocator", None)
+    if not getattr(arguments, "check_memory", False):
+        if allocator is not None:
+            raise UsageError("--allocator says what --check-memory watches; give that, too")
+        return []
+    if has_recompiled_code(arguments):
+        raise UsageError(f"--check-memory runs no recompiled code: --tier {arguments.tier} contradicts it")
+    return ["--check-memory", *(["--allocator", allocator] if allocator is not None else [])]
+
+
 def host_words(arguments: argparse.Namespace) -> list[str]:
     """Return the host's options for running a program; builds its library if need be."""
+    words = _memory_words(arguments)
     check_code_options(arguments)
-    words = [*flag_words(arguments), *_debugger_words(arguments)]
+    words += [*flag_words(arguments), *_debugger_words(arguments)]
     if arguments.profile is not None:
         words += ["--profile", arguments.profile, "--profile-rate", str(arguments.profile_rate)]
     words += _counter_words(arguments)

@@ -11,7 +11,9 @@
 #include "base/instructions.h"
 #include "baseline/parts.h"
 #include "baseline/writer.h"
+#include "cpu/access.h"
 #include "cpu/fpu.h"
+#include "memory/shadow.h"
 #include "mr_stencil_numbers.h"
 
 #include <string.h>
@@ -257,10 +259,38 @@ static void record(struct mr_writer *w, const struct mr_row *row, uint32_t word)
     }
 }
 
+static void fetch_number(struct mr_writer *w, unsigned number)
+{
+    emit_on(w, MR_OWN_FETCH, number == 0 ? MR_CLASS_MEMORY : mr_gpr_class(number), number);
+}
+
+/* Writes a look into the shadow before an access: the interpreter performs, and so reports, one that is forbidden. The stack and
+ * what gp reaches are no heap. */
+static void look(struct mr_writer *w, uint32_t word, uint32_t pc)
+{
+    enum { ZERO = 0 };
+    struct mr_access access = mr_access_of(word);
+    unsigned base = word >> 21 & 31, index = access.is_indexed ? word >> 16 & 31 : ZERO;
+    if (access.size_bytes == 0 || base == MR_REG_SP || base == MR_REG_GP)
+        return;
+    uint8_t *forbidden;
+    fetch_number(w, base);
+    if (index != ZERO) {
+        w->at = mr_write_keep(w->at);
+        fetch_number(w, index);
+        w->at = mr_write_add_kept(w->at);
+    }
+    uint32_t displacement = access.is_indexed ? 0 : (uint32_t)(int16_t)word;
+    w->at = mr_write_look(w->at, displacement, access.size_bytes - 1, MR_SHADOW_OFFSET, &forbidden);
+    mr_add_site(w, forbidden, pc, MR_PERFORM);
+}
+
 bool mr_emit_instruction(struct mr_writer *w, uint32_t word, uint32_t pc, bool overtaken)
 {
     const struct mr_row *row = mr_row_of(word);
     struct mr_plan plan;
+    if (mr_checking && row != NULL && row->flow == MR_NEXT && (row->flags & MR_ACCESSES) != 0)
+        look(w, word, pc);
     if (!mr_plan_instruction(w, row, word, &plan))
         return false;
     if (plan.stencil == NULL)

@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-#define MOST_BYTES ((size_t)600 * MR_UNIT_INSTRUCTIONS)
+#define MOST_BYTES ((size_t)700 * MR_UNIT_INSTRUCTIONS)
 
 /* ---- jumps ---- */
 

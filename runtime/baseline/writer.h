@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MR_MOST_SITES (5 * MR_UNIT_INSTRUCTIONS)
+#define MR_MOST_SITES (7 * MR_UNIT_INSTRUCTIONS)
 #define MR_MOST_PLACES (4 * MR_UNIT_INSTRUCTIONS)
 #define MR_MOST_LOCALS 4u
 #define MR_LOCAL_PC 10u /* a target: no instruction is there */

@@ -41,7 +41,7 @@ static inline uint32_t run_delay_slot(struct mr_state *s, uint32_t slot_pc, uint
         return target;
     if (mr_has_delay_slot(word))
         return raise_reserved(s, word); /* unpredictable by the manual */
-    return mr_operation_of(word)(s, word, target);
+    return mr_perform(s, word, target);
 }
 
 uint32_t mr_branch(struct mr_state *s, uint32_t word, uint32_t slot_pc, bool taken, bool likely)
@@ -243,5 +243,5 @@ uint32_t mr_interpret_step(struct mr_state *s, uint32_t pc)
         return mr_mips16_step(s, pc);
     *(volatile uint32_t *)&s->pc = pc;
     uint32_t word = mr_fetch(pc);
-    return mr_operation_of(word)(s, word, mr_next_pc(pc));
+    return mr_perform(s, word, mr_next_pc(pc));
 }

@@ -5,6 +5,8 @@
 #include "base/host_thread.h"
 #include "base/instructions.h"
 #include "cpu/model.h"
+#include "cpu/upcalls.h"
+#include "memory/shadow.h"
 #include "memory/values.h"
 
 #include <stdbool.h>
@@ -65,6 +67,14 @@ static inline mr_operation *mr_operation_of(uint32_t word)
 {
     uint32_t opcode = word >> 26;
     return mr_operations[opcode ? MR_OPCODE_OPERATIONS + opcode : funct(word)];
+}
+
+/* Performs an instruction that may access memory; `next` as for mr_operation. */
+static inline uint32_t mr_perform(struct mr_state *s, uint32_t word, uint32_t next)
+{
+    if (__builtin_expect(mr_checking, false))
+        mr_check_access(s, word);
+    return mr_operation_of(word)(s, word, next);
 }
 
 /* Whether the processor has instructions that can be at an address. */

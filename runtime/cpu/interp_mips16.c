@@ -22,7 +22,7 @@ static struct mr_mips16 fetched(uint32_t pc)
 
 static uint32_t plain(struct mr_state *s, uint32_t word, uint32_t next)
 {
-    return mr_operation_of(word)(s, word, next);
+    return mr_perform(s, word, next);
 }
 
 /* ---- save and restore ---- */

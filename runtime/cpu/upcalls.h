@@ -21,5 +21,8 @@ bool mr_counter_at(uint32_t pc, uint32_t *counter);
 /* The instruction at a pc, or the MIPS32 one that does the same, is next: where mr_comparing (base/counters.h). It may be in
  * the slot of the jump at s->pc. (coverage/comparisons.c) */
 void mr_note_comparison(const struct mr_state *s, uint32_t pc, uint32_t word);
+/* The instruction is next: where mr_checking (memory/shadow.h). Returns only if it may access what it wants to.
+ * (heap/accesses.c) */
+void mr_check_access(struct mr_state *s, uint32_t word);
 
 #endif

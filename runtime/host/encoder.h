@@ -35,6 +35,13 @@ uint8_t *mr_write_check(uint8_t *to, uintptr_t window, uint32_t pc, const uint32
  * that TEMPORARY has. TEMPORARY is lost. */
 uint8_t *mr_write_count(uint8_t *to, uint32_t counter);
 uint8_t *mr_write_count_of_jump(uint8_t *to, uint32_t first);
+/* Looks into the shadow of guest memory (memory/shadow.h), which is at an offset from the counters: TEMPORARY and the displacement
+ * are the address, `last` is the offset of the last byte that counts. The jump that is taken where that may not be touched ends
+ * where *forbidden says. TEMPORARY is lost. */
+uint8_t *mr_write_look(uint8_t *to, uint32_t displacement, uint8_t last, uint32_t shadow_offset, uint8_t **forbidden);
+/* The address is of two registers: the first is kept, and added to the second. No other code stands between but what fetches. */
+uint8_t *mr_write_keep(uint8_t *to);
+uint8_t *mr_write_add_kept(uint8_t *to);
 bool mr_can_redirect(const uint8_t *at); /* whether a displacement may be written while other threads execute the jump */
 /* Stores what a thread has in pinned registers into the state. */
 void mr_store_pins(struct mr_state *s, const ucontext_t *context);

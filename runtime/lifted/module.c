@@ -21,6 +21,7 @@
 #include "lifted/store.h"
 #include "lifted/upcalls.h"
 #include "memory/memory.h"
+#include "memory/shadow.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -269,6 +270,8 @@ static bool part_of_mapping(const struct mr_library *table, uint32_t guest, uint
 void mr_module_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t offset)
 {
     mr_code_file_mapped(guest, size_bytes, fd, offset);
+    if (mr_checking)
+        mr_heap_file_mapped(guest, size_bytes, fd);
     if (!mr_store_has_code())
         return;
     enum mr_code_kind kind = mr_code_kind_of(mr_code_file_number(guest));

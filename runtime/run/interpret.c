@@ -68,7 +68,7 @@ static inline uint32_t run_to_jump(struct mr_state *s, uint32_t *pc, uint32_t st
         uint32_t word = mr_fetch(at);
         if (__builtin_expect(mr_comparing, false))
             mr_note_comparison(s, at, word);
-        uint32_t following = mr_next_pc(at), next = mr_operation_of(word)(s, word, following);
+        uint32_t following = mr_next_pc(at), next = mr_perform(s, word, following);
         if (__builtin_expect(next != following, false) && /* or else compilers put a jump into the loop */
             (next != mr_return_pc(at) || next == stop_pc)) {
             *pc = at;

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mipsrec.cache.folders import cache_folder, variant_of
+from mipsrec.commands.run import is_dynamic
 from mipsrec.dynamic_linker import closure_of
 from mipsrec.elf import load_elf
 from mipsrec.errors import MipsrecError
@@ -49,7 +50,7 @@ from tests.conformance.debian_rows import (
     recompiled,
 )
 from tests.support.debian import unpacked
-from tests.support.tiers import BASELINE
+from tests.support.tiers import BASELINE, CHECKED
 
 WAYS = ("interp", "recompiled", "chroot", *BASELINE)
 OTHERS = ("qemu", "native")
@@ -77,7 +78,8 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         return split
 
     parser.add_argument("--only", type=names(()), default=[], metavar="NAME,...", help="only these rows")
-    parser.add_argument("--way", type=names(WAYS), default=list(WAYS), metavar="WAY,...", help=", ".join(WAYS))
+    ways = f"{', '.join(WAYS)}; or checked, which leaves out static programs: they have no symbols"
+    parser.add_argument("--way", type=names((*WAYS, *CHECKED)), default=list(WAYS), metavar="WAY,...", help=ways)
     parser.add_argument("--build", action="store_true", help="first build what the rows load and the cache lacks")
     parser.add_argument("--opt", choices=LEVELS, default="auto", help="of what is built and used (default auto)")
     parser.add_argument("--sysroot", type=Path, metavar="DIR",
@@ -258,6 +260,8 @@ def main(words: list[str]) -> int:
     rows = load_rows(chosen.only)
     root = chosen.sysroot.resolve() if chosen.sysroot else unpacked(PACKAGES, name="corpus")
     put_inputs(root, large=any("text20" in word for row in rows for word in row.argv))
+    if "checked" in chosen.way:
+        rows = [row for row in rows if is_dynamic(root / row.argv[0].lstrip("/"))]
     options, host = Options(opt=chosen.opt), (chosen.host or host_executable()).resolve()
     left_out = []
     if chosen.build:
@@ -268,7 +272,8 @@ def main(words: list[str]) -> int:
             return 1
     kinds = {
         "interp": interpreted(root, host), "recompiled": recompiled(root, host, cache_folder(), variant_of(options)),
-        "chroot": in_chroot(root, host, cache_folder()), **{name: in_tier(root, host, name) for name in BASELINE},
+        "chroot": in_chroot(root, host, cache_folder()),
+        **{name: in_tier(root, host, name) for name in (*BASELINE, *CHECKED)},
     }  # fmt: skip
     ways, judge, start = [kinds[name] for name in chosen.way], Judge(root), time.monotonic()
     results = run_all(rows, ways, judge, chosen.limit, chosen.jobs)

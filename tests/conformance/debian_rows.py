@@ -25,7 +25,7 @@ from pathlib import Path
 
 from tests.conformance.debian_inputs import DATA
 from tests.support.debian import CODE, chroot_words, outside_libraries
-from tests.support.tiers import BASELINE
+from tests.support.tiers import BASELINE, CHECKED
 from tests.support.tools import need
 
 PACKAGES = (
@@ -157,7 +157,7 @@ def interpreted(root: Path, host: Path) -> Way:
 
 def in_tier(root: Path, host: Path, name: str) -> Way:
     """In the baseline tier, in one of the ways of support/tiers.py, from a sysroot."""
-    return Way(name, root, host, ("--stats", *BASELINE[name]))
+    return Way(name, root, host, ("--stats", *{**BASELINE, **CHECKED}[name]))
 
 
 def recompiled(root: Path, host: Path, cache: Path, variant: str) -> Way:

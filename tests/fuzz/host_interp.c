@@ -96,6 +96,11 @@ void mr_note_comparison(const struct mr_state *s, uint32_t pc, uint32_t word)
     (void)s, (void)pc, (void)word;
 }
 
+void mr_check_access(struct mr_state *s, uint32_t word)
+{
+    (void)s, (void)word;
+}
+
 void mr_synci(struct mr_state *s, uint32_t guest)
 {
     (void)s, (void)guest;

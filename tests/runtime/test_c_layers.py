@@ -24,7 +24,7 @@ from tests.support.tools import need
 RUNTIME = runtime_folder()
 LAYERS = (
     "host", "base", "memory", "cpu", "baseline", "lifted", "run", "linux", "linux/calls", "strace", "growth", "profile",
-    "coverage", "verify", "gdb", "",
+    "coverage", "heap", "verify", "gdb", "",
 )  # fmt: skip
 """Lowest first; the last one is runtime/ itself. runtime/README.md says what each is for."""
 APART = {"launcher"}

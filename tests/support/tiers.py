@@ -11,6 +11,8 @@ BASELINE = {
     "baseline at random": ("--tier", "baseline", "--threshold", "random:1"),
 }
 """Without recompiled code."""
+CHECKED = {"checked": ("--tier", "baseline", "--threshold", "1", "--check-memory")}
+"""With a look at each access, and a heap of the host's own."""
 AUTO = {
     "auto": ("--tier", "auto", "--threshold", "1"),
     "auto at random": ("--tier", "auto", "--threshold", "random:1"),

@@ -79,6 +79,29 @@ uint8_t *mr_write_count_of_jump(uint8_t *to, uint32_t first)
     return put(to, "\x65\x80\x01\x01\x65\x80\x11\x00", 8);      /* add byte gs:[rcx], 1; adc byte gs:[rcx], 0 */
 }
 
+/* rbx is free, too. */
+uint8_t *mr_write_look(uint8_t *to, uint32_t displacement, uint8_t last, uint32_t shadow_offset, uint8_t **forbidden)
+{
+    to = put32(put(to, "\x8d\x89", 2), displacement);              /* lea ecx, [rcx + ...] */
+    to = put(to, "\x89\xcb\xc1\xeb\x03", 5);                      /* mov ebx, ecx; shr ebx, 3 */
+    to = put32(put(to, "\x65\x0f\xbe\x9b", 4), shadow_offset);    /* movsx ebx, byte gs:[rbx + ...] */
+    to = put(to, "\x85\xdb\x74\x0e", 4);                          /* test ebx, ebx; je behind all this */
+    to = put(put(to, "\x83\xe1\x07\x83\xc1", 5), &last, 1);       /* and ecx, 7; add ecx, ... */
+    to = put(to, "\x39\xd9\x0f\x8d", 4);                          /* cmp ecx, ebx; jge */
+    *forbidden = to;
+    return to + 4;
+}
+
+uint8_t *mr_write_keep(uint8_t *to)
+{
+    return put(to, "\x89\xcb", 2); /* mov ebx, ecx */
+}
+
+uint8_t *mr_write_add_kept(uint8_t *to)
+{
+    return put(to, "\x01\xd9", 2); /* add ecx, ebx */
+}
+
 /* rcx holds what is returned (convention.TEMPORARY), r12 the pointer to the state. */
 static uint8_t *put_leave(uint8_t *to, bool pops_pc, uint32_t result, const uint8_t *leave)
 {

@@ -15,6 +15,8 @@
 #include "linux/descriptors.h"
 #include "linux/host_call.h"
 #include "linux/signals.h"
+#include "linux/upcalls.h"
+#include "memory/shadow.h"
 #include "memory/values.h"
 #include "run/upcalls.h"
 
@@ -165,11 +167,14 @@ static uint32_t take_call(struct mr_state *s, uint32_t pc)
         first_word = 1;
     }
     struct mr_call c = {.s = s, .row = mr_call_row(number), .pc = pc, .next_pc = mr_next_pc(pc)};
+    const uint32_t arguments[4] = {GPR(s, MR_REG_A0), GPR(s, MR_REG_A0 + 1), GPR(s, MR_REG_A0 + 2), GPR(s, MR_REG_A0 + 3)};
     int64_t result = -ENOSYS;
     if (c.row)
         result = make_call(&c, first_word);
     else
         note_unknown(number);
+    if (mr_checking && first_word == 0)
+        mr_check_call(s, number, arguments, result);
     if ((mr_debugging && mr_observe.debug_moved(s, &pc)) || result == -ERESTART)
         return mr_signals_take(s, pc);
     if (mr_debugging && result == -EINTR && !mr_signals_waiting())
@@ -202,6 +207,9 @@ static bool ends_handler(const struct mr_state *s, uint32_t pc)
 
 uint32_t mr_syscall(struct mr_state *s, uint32_t pc)
 {
+    uint32_t after;
+    if (mr_checking && mr_heap_called(s, pc, &after))
+        return after;
     if (mr_verifying) {
         mr_observe.begin_once(s, (struct mr_point){MR_AT_SYSCALL, pc, 0});
         pc = mr_observe.end_once(s, take_call(s, pc));
