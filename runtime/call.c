@@ -18,8 +18,6 @@
 
 #include <stdio.h>
 
-#define RETURN_PC 0x7fff7ff0u /* above MR_USER_END */
-
 /* Lowers sp by the argument area, 8-aligned, and fills registers and stack. */
 static void place_arguments(struct mr_state *s)
 {
@@ -66,10 +64,10 @@ void mr_call_function(struct mr_state *s)
         mr_fail("--call: the program has no code at 0x%08x", target);
     place_arguments(s);
     GPR(s, MR_REG_T9) = target; /* position-independent functions find their data through it */
-    GPR(s, MR_REG_RA) = RETURN_PC;
+    GPR(s, MR_REG_RA) = MR_RETURN_PC;
     struct mr_state before = *s;
     mr_signal_stack_enter();
-    mr_run_outermost(s, target, RETURN_PC);
+    mr_run_outermost(s, target, MR_RETURN_PC);
     print_changes(&before, s);
     fflush(stdout);
     mr_exit_process(0);

@@ -165,6 +165,8 @@ void mr_coverage_start(void)
     if (mr_counter_map == NULL)
         return;
     mr_counting = true;
+    if (mr_fuzzed)
+        mr_options.compile_server = NULL; /* each process is too short to tell what is hot, and none would bind new code */
     mr_comparing = mr_fuzzer_compares();
     if (mr_comparing) {
         mr_options.engine_interp = true;

@@ -3,6 +3,7 @@
  *     coverage.c     where the map is, and which code counts
  *     comparisons.c  what the program compares, for AFL++'s CMPLOG
  *     fork_server.c  AFL++: the map in its shared memory, and a process for each of its inputs
+ *     persistent.c   its persistent mode: a process for many inputs
  */
 #ifndef MR_COVERAGE_H
 #define MR_COVERAGE_H
@@ -30,5 +31,13 @@ void mr_fork_server_start(void); /* before the guest's first instruction: its de
  * anywhere. From there on this is
  * called in each of those processes: returns the pc to go on at. Without a fuzzer returns pc at once. */
 uint32_t mr_fork_server(struct mr_state *s, uint32_t pc, uint32_t entry, uint32_t bias);
+
+/* ---- persistent.c ---- */
+
+bool mr_persistent_start(uint32_t bias); /* reads what is asked for; false: each process is for one input */
+uint32_t mr_persistent_function(void);   /* where the fork server begins then */
+bool mr_inputs_are_shared(void);         /* by memory, not by a file */
+/* In a new process: runs the function for many inputs, and ends the process. Returns at once where it is for one. */
+void mr_persistent_loop(struct mr_state *s);
 
 #endif

@@ -84,11 +84,11 @@ static void give_up_descriptors(void)
     }
 }
 
-/* A process that AFL++ has ended because it took too long is still to be waited for. */
-static int status_of(int64_t child)
+/* A process that AFL++ has ended because it took too long is still to be waited for. `stops`: one may also stop itself. */
+static int status_of(int64_t child, bool stops)
 {
     int status = 0;
-    while (waitpid((pid_t)child, &status, 0) < 0 && errno == EINTR)
+    while (waitpid((pid_t)child, &status, stops ? WUNTRACED : 0) < 0 && errno == EINTR)
         ;
     return status;
 }
@@ -101,16 +101,24 @@ static void prepare(void)
     mr_modules_prepare();
 }
 
-/* Returns in each new process; ends with the fuzzer. Who ignores SIGCHLD learns of no process how it ended. */
-static void serve(struct mr_state *s)
+/* Returns in each new process; ends with the fuzzer. Who ignores SIGCHLD learns of no process how it ended. `loops`: a process
+ * that has stopped itself goes on with the next input. */
+static void serve(struct mr_state *s, bool loops)
 {
-    const struct sigaction usual = {.sa_handler = SIG_DFL};
+    const struct sigaction usual = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP};
     struct sigaction guests;
     struct mr_clone fork_only = {.exit_signal = SIGCHLD};
     uint32_t was_ended;
+    int64_t child = 0;
+    bool is_stopped = false;
     sigaction(SIGCHLD, &usual, &guests);
     while (hear(&was_ended)) {
-        int64_t child = mr_process_make(s, &fork_only);
+        if (is_stopped && was_ended)
+            status_of(child, false);
+        if (is_stopped && !was_ended)
+            kill((pid_t)child, SIGCONT);
+        else
+            child = mr_process_make(s, &fork_only);
         if (child < 0)
             mr_fail("no process for an input of the fuzzer: %s", strerror((int)-child));
         if (child == 0) {
@@ -118,9 +126,15 @@ static void serve(struct mr_state *s)
             give_up_descriptors();
             return;
         }
-        if (!say((uint32_t)child) || !say((uint32_t)status_of(child)))
+        if (!say((uint32_t)child))
+            break;
+        int status = status_of(child, loops);
+        is_stopped = WIFSTOPPED(status);
+        if (!say((uint32_t)status))
             break;
     }
+    if (is_stopped)
+        kill((pid_t)child, SIGKILL);
     _exit(0);
 }
 
@@ -139,10 +153,12 @@ uint32_t mr_fork_server(struct mr_state *s, uint32_t pc, uint32_t entry, uint32_
 {
     if (!mr_fuzzed)
         return pc;
-    const uint32_t hello_compares = 0x80000001u | 0x02000000u; /* FS_OPT_ENABLED, FS_OPT_NEWCMPLOG of its types.h */
+    const uint32_t enabled = 0x80000001u, new_compares = 0x02000000u, shared_inputs = 0x01000000u; /* FS_OPT_ of its types.h */
+    uint32_t hello = 0, answer;
     bool without_code = mr_options.engine_interp, baseline = mr_baseline_on, counting = mr_counting;
     bool comparing = mr_comparing;
-    entry = start_of_inputs(entry, bias);
+    bool loops = mr_persistent_start(bias);
+    entry = loops ? mr_persistent_function() : start_of_inputs(entry, bias);
     mr_signal_stack_enter();
     if (pc != entry) {
         mr_options.engine_interp = true;
@@ -153,9 +169,12 @@ uint32_t mr_fork_server(struct mr_state *s, uint32_t pc, uint32_t entry, uint32_
         mr_counting = counting;
         mr_comparing = comparing;
     }
-    if (say(comparing ? hello_compares : 0)) {
+    hello |= comparing ? enabled | new_compares : 0;
+    hello |= mr_inputs_are_shared() ? enabled | shared_inputs : 0;
+    if (say(hello) && (!mr_inputs_are_shared() || hear(&answer))) {
         prepare();
-        serve(s);
+        serve(s, loops);
+        mr_persistent_loop(s);
     }
     return pc;
 }

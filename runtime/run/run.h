@@ -7,6 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Where a function returns to that the host has called: above MR_USER_END, so no code can be there. */
+#define MR_RETURN_PC 0x7fff7ff0u
+
 /* ---- dispatch.c ---- */
 
 /* Runs from pc until pc == stop_pc, or until the guest's sp is above stop_sp after a jump; returns the pc then. */

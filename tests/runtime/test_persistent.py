@@ -1,0 +1,121 @@
+"""AFL++'s persistent mode: a process for many inputs, and inputs in shared memory."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mipsrec import pipeline
+from tests.support.compiled import ORDERS, OUT, compile_guest
+from tests.support.fork_server import fork_server
+from tests.support.paths import GUESTS
+from tests.support.tiers import BASELINE, INTERPRETED
+from tests.support.tools import need
+
+STOPPED = signal.SIGSTOP << 8 | 0x7F
+"""The wait status of a process that has stopped itself."""
+WAYS = {"interpreted": INTERPRETED, **BASELINE, "recompiled": ("--tier", "aot")}
+BUFFER = {"MIPSREC_FUZZ_BUFFER": "a0,a1"}
+MEMORY = {"AFL_QEMU_PERSISTENT_MEM": "1"}
+
+
+class Target:
+    """A program with `parse`, and code of it that counts."""
+
+    def __init__(self, order: str, folder: Path, host: Path) -> None:
+        self.program = compile_guest(folder, order, (GUESTS / "looped.c").read_text(), *OUT)
+        guest = pipeline.open_guest(self.program)
+        self.at = guest.function("parse").start
+        self.library = folder / "counting.so"
+        pipeline.build(guest, self.library, pipeline.Options(jobs=1, cover=True))
+        self.host = host
+
+    def words(self, way: str) -> list[str | Path]:
+        library = ("--library", self.library) if way == "recompiled" else ()
+        return [self.host, *WAYS[way], *library, "--qemu", "afl-qemu-trace", "--", self.program]
+
+    def settings(self, **more: str) -> dict[str, str]:
+        return {"AFL_QEMU_PERSISTENT_ADDR": f"{self.at:#x}"} | more
+
+
+@pytest.fixture(scope="module", params=ORDERS)
+def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, host: Path) -> Target:
+    return Target(request.param, tmp_path_factory.mktemp("looped"), host)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_many_inputs(target: Target, way: str) -> None:
+    """One process has them all; each counts as in a process of its own, and a fault ends it."""
+    texts = [b"a", b"BA", b"BUX", b"a" * 100, b"", b"b"] * 4
+    with fork_server(*target.words(way), shares_inputs=True, **target.settings(**BUFFER, **MEMORY)) as server:
+        looped = [server.run(text) for text in texts]
+        assert {status for status, _ in looped} == {STOPPED} and len(set(server.made)) == 1
+        assert server.run(b"BUG")[0] == signal.SIGSEGV
+        assert server.run(b"a") == looped[0] and len(set(server.made)) == 2
+        assert server.run(b"X")[0] == 7 << 8
+        assert server.run(b"BA") == looped[1] and len(set(server.made)) == 3
+    once = target.settings(**BUFFER, AFL_QEMU_PERSISTENT_CNT="1")
+    with fork_server(*target.words(way), shares_inputs=True, **once) as server:
+        alone = [server.run(text) for text in texts[:6]]
+        assert len(set(server.made)) == 6 and {status for status, _ in alone} == {0}
+    assert [counts for _, counts in alone] == [counts for _, counts in looped[:6]]
+
+
+def test_memory(target: Target) -> None:
+    """What was stored is no longer there for the next input; without that wish it is."""
+    words = target.words("baseline")
+    with fork_server(*words, shares_inputs=True, **target.settings(**BUFFER, **MEMORY)) as server:
+        assert [server.run(b"?")[0] for _ in range(9)] == [STOPPED] * 9
+        assert server.run(b"M")[0] == 0  # a mapping is left: the process ends
+        assert server.run(b"?")[0] == STOPPED and len(set(server.made)) == 2
+    with fork_server(*words, shares_inputs=True, **target.settings(**BUFFER)) as server:
+        assert [server.run(b"?")[0] for _ in range(2)] == [STOPPED, signal.SIGSEGV]
+
+
+def test_counts_and_times(target: Target) -> None:
+    """A process ends after so many inputs; one that took too long is another one the next time."""
+    with fork_server(*target.words("baseline"), **target.settings(AFL_QEMU_PERSISTENT_CNT="3")) as server:
+        assert [server.run()[0] for _ in range(7)] == [STOPPED, STOPPED, 0, STOPPED, STOPPED, 0, STOPPED]
+        assert len(set(server.made)) == 3
+        server.kill()
+        assert len(set(server.made)) == 4
+        assert server.run()[0] == STOPPED and len(set(server.made)) == 4
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"AFL_QEMU_PERSISTENT_ADDR": "parse"}, "must be a hexadecimal address"),
+        ({"AFL_QEMU_PERSISTENT_CNT": "0"}, "must be a number from 1 on"),
+        ({"AFL_QEMU_PERSISTENT_HOOK": "/tmp/hook.so"}, "which this host cannot load"),
+        ({"AFL_QEMU_PERSISTENT_RET": "0x400400"}, "not heeded"),
+        ({"MIPSREC_FUZZ_BUFFER": "a0,b7"}, "write one register, or two"),
+        ({"MIPSREC_FUZZ_BUFFER": "a0", "__AFL_SHM_FUZZ_ID": "x"}, "wants inputs in shared memory"),
+    ],
+)
+def test_wrong_wishes(target: Target, more: dict[str, str], said: str) -> None:
+    settings = os.environ | target.settings() | {"__AFL_SHM_ID": ""} | more
+    result = subprocess.run(target.words("interpreted"), env=settings, capture_output=True, text=True, timeout=60)
+    assert result.returncode != 0 and said in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_campaign(target: Target, host: Path, tmp_path: Path) -> None:
+    """afl-fuzz hands inputs over in memory, and finds the fault."""
+    (tmp_path / "afl").mkdir()
+    (tmp_path / "afl/afl-qemu-trace").symlink_to(host)
+    (tmp_path / "seeds").mkdir()
+    (tmp_path / "seeds/one").write_text("A")
+    settings = os.environ | target.settings(**BUFFER, **MEMORY) | {
+        "AFL_NO_UI": "1", "AFL_NO_AFFINITY": "1", "AFL_SKIP_CPUFREQ": "1", "AFL_BENCH_UNTIL_CRASH": "1",
+        "AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES": "1", "AFL_PATH": str(tmp_path / "afl"),
+    }  # fmt: skip
+    folders = ("-i", tmp_path / "seeds", "-o", tmp_path / "out")
+    words = [need("afl-fuzz", "afl++"), "-Q", "-t", "5000", "-V", "240", *folders]
+    ended = subprocess.run([*words, "--", target.program], capture_output=True, text=True, timeout=550, env=settings)
+    found = [path.read_bytes() for path in (tmp_path / "out/default/crashes").glob("id*")]
+    assert found and all(text.startswith(b"BUG") for text in found), ended.stdout[-2000:] + ended.stderr[-500:]
+    assert "SHARED MEMORY" in ended.stdout
