@@ -16,6 +16,7 @@
 #include "lifted/dispatch_table.h"
 #include "lifted/module.h"
 #include "lifted/store.h"
+#include "linux/calls/desock.h"
 #include "linux/descriptors.h"
 #include "linux/fault.h"
 #include "linux/guest_limits.h"
@@ -94,6 +95,7 @@ int main(int argc, char **argv)
     mr_options_parse(argc, argv);
     mr_coverage_start();
     mr_heap_start();
+    mr_desock_start();
     mr_limits_start(mr_options.limits);
     mr_program_start();
     mr_report_start();

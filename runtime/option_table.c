@@ -290,6 +290,9 @@ const struct mr_option_row mr_option_rows[] = {
              "no recompiled code runs"},
     {.name = "--allocator", .argument = "NAME=PLACE,...", .text = &mr_options.allocator,
      .help = "where --check-memory finds malloc, free and so on: names of symbols or addresses (malloc=0x401230)"},
+    {.name = "--desock", .argument = "PORT|any", .text = &mr_options.desock, .inherited = true,
+     .help = "give the service that listens at this TCP port, or the first one that listens, standard input as its first\n"
+             "connection; end it when that is over"},
     {.name = "--report", .flag = &mr_options.report,
      .help = "print registers and the instruction when a signal ends the program"},
     {.name = "--window", .argument = "auto|identity|any", .apply = mr_option_window, .hand_on = hand_on_window,

@@ -80,6 +80,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--allocator", metavar="NAME=PLACE,...",
                         help="where --check-memory finds malloc, free and so on in a program without symbols, or under "
                         "other names: malloc=0x401230,free=my_free")  # fmt: skip
+    parser.add_argument("--desock", metavar="PORT|any",
+                        help="give the service that listens at this TCP port, or the first one that listens, standard "
+                        "input as its first connection; end it when that is over")  # fmt: skip
     _add_debugger(parser)
     add_run(parser)
 
@@ -278,6 +281,8 @@ def host_words(arguments: argparse.Namespace) -> list[str]:
     if arguments.profile is not None:
         words += ["--profile", arguments.profile, "--profile-rate", str(arguments.profile_rate)]
     words += _counter_words(arguments)
+    if getattr(arguments, "desock", None) is not None:
+        words += ["--desock", arguments.desock]
     words += surroundings_words(arguments)
     if not has_recompiled_code(arguments):
         pass  # the host reads the program itself

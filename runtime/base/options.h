@@ -35,6 +35,7 @@ struct mr_options {
     const char *kernel_release; /* what uname tells, or NULL: that of the machine's kernel */
     const char *profile_path; /* where samples go (profile.c), or NULL */
     const char *counters_path; /* file of the map of counters (coverage/coverage.c), or NULL */
+    const char *desock;       /* the port of the service that gets standard input (calls/desock.c), `any`, or NULL */
     bool check_memory;        /* a heap that knows its blocks, and a look at each access (heap/) */
     const char *allocator;    /* which functions are malloc and its like, or NULL: those of that name */
     const char *cover;        /* which files count decisions, or NULL: the program */

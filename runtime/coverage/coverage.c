@@ -19,6 +19,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -165,6 +166,8 @@ void mr_coverage_start(void)
     if (mr_counter_map == NULL)
         return;
     mr_counting = true;
+    if (mr_fuzzed && mr_options.desock == NULL)
+        mr_options.desock = secure_getenv("MIPSREC_DESOCK");
     if (mr_fuzzed)
         mr_options.compile_server = NULL; /* each process is too short to tell what is hot, and none would bind new code */
     mr_comparing = mr_fuzzer_compares();

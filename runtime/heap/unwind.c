@@ -6,6 +6,7 @@
  * frames are not looked at.
  */
 #include "base/instructions.h"
+#include "base/lock.h"
 #include "cpu/interp.h"
 #include "heap/heap.h"
 #include "memory/memory.h"
@@ -79,11 +80,18 @@ static struct frame look(uint32_t pc)
 static struct frame frame_at(uint32_t pc)
 {
     enum { REMEMBERED = 4096 };
-    static _Thread_local struct frame frames[REMEMBERED];
-    struct frame *frame = &frames[mr_instruction_index(pc) % REMEMBERED];
-    if (frame->pc != pc)
-        *frame = look(pc);
-    return *frame;
+    static struct frame frames[REMEMBERED]; /* under mr_lock */
+    struct frame *known = &frames[mr_instruction_index(pc) % REMEMBERED];
+    mr_lock();
+    struct frame frame = *known;
+    mr_unlock();
+    if (frame.pc == pc)
+        return frame;
+    frame = look(pc);
+    mr_lock();
+    *known = frame;
+    mr_unlock();
+    return frame;
 }
 
 static bool load(uint32_t guest, uint32_t *value)

@@ -2,6 +2,7 @@
  *
  * Messages are in sys_socket_message.c, options in sys_socket_option.c.
  */
+#include "linux/calls/desock.h"
 #include "linux/calls/socket.h"
 #include "linux/host_call.h"
 #include "linux/paths.h"
@@ -49,7 +50,10 @@ SYSCALL(4169, bind, "DAu")
 {
     struct mr_address address;
     int error = mr_get_address(U32(1), U32(2), MR_NAME | MR_CREATE, &address);
-    return error ? mr_socket_error(FD(0), error) : mr_result(bind(FD(0), &address.header, address.size_bytes));
+    if (error)
+        return mr_socket_error(FD(0), error);
+    mr_desock_bind(FD(0), &address);
+    return mr_result(bind(FD(0), &address.header, address.size_bytes));
 }
 
 SYSCALL(4170, connect, "DAu")
@@ -62,7 +66,14 @@ SYSCALL(4170, connect, "DAu")
     return mr_socket_waited(c, result, SO_SNDTIMEO);
 }
 
-SYSCALL(4174, listen, "Dd") { return mr_result(listen(FD(0), INT(1))); }
+SYSCALL(4174, listen, "Dd")
+{
+    int64_t result = mr_result(listen(FD(0), INT(1)));
+    if (result == 0)
+        mr_desock_listen(FD(0));
+    return result;
+}
+
 SYSCALL(4182, shutdown, "Dd") { return mr_result(shutdown(FD(0), INT(1))); }
 
 static int64_t accept_with(struct mr_call *c, uint32_t flags)
@@ -76,6 +87,7 @@ static int64_t accept_with(struct mr_call *c, uint32_t flags)
                               (uint64_t)host_flags, 0, 0);
     if (fd < 0)
         return mr_socket_waited(c, fd, SO_RCVTIMEO);
+    mr_desock_accepted(c->s, &address);
     int error = U32(1) ? mr_put_address(&address, U32(1), U32(2)) : 0;
     if (error)
         close((int)fd); /* as the kernel does: the connection is lost */
