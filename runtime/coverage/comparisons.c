@@ -3,8 +3,9 @@
  *
  * AFL++ starts a second fork server for that, with another map in shared memory, whose form is that of its include/cmplog.h
  * up to version 4.0x. All of that one's code is interpreted. A comparison is a beq or bne of two registers, a slt, or an xor,
- * which compilers make of equality as a value, and of all equality in MIPS16e code; or a call whose first two arguments are
- * addresses of bytes that differ, as of memcmp. Those of files that do not count (coverage.c) are left out.
+ * which compilers make of equality as a value, and of all equality in MIPS16e code. They also add what is to be zero then, and ask
+ * whether the sum is: `addu; sltiu 1`. Or it is a call whose first two arguments are addresses of bytes that differ, as of memcmp.
+ * Those of files that do not count (coverage.c) are left out.
  */
 #include "coverage/coverage.h"
 
@@ -40,6 +41,9 @@ _Static_assert(sizeof(struct header) == 8 && sizeof(struct operands) == 32 && si
 
 static struct map *map;
 static uint32_t call_pc; /* of the call whose first instruction is next, or 0 */
+static struct {
+    uint32_t number, a, b; /* a register, and what the last addition into it was of; 0: it is none */
+} sum;
 
 bool mr_fuzzer_compares(void)
 {
@@ -91,12 +95,36 @@ static void note_call(const struct mr_state *s, uint32_t pc)
     }
 }
 
+/* `addu` and `addiu` with other operands than 0. */
+static void remember_sum(uint32_t word, uint32_t a, uint32_t b)
+{
+    uint32_t rs = word >> 21 & 31, rt = word >> 16 & 31;
+    if (word >> 26 == 0x09 && rs != 0)
+        sum.number = rt, sum.a = a, sum.b = (uint32_t)(int16_t)word;
+    else if (word >> 26 == 0x00 && (word & 63) == 0x21 && rs != 0 && rt != 0)
+        sum.number = word >> 11 & 31, sum.a = a, sum.b = b;
+}
+
+/* Whether a comparison asks if the register is zero: sltiu with 1, or sltu of zero and it. */
+static bool asks_for_zero(uint32_t word, uint32_t number)
+{
+    uint32_t rs = word >> 21 & 31, rt = word >> 16 & 31;
+    bool by_sltiu = word >> 26 == 0x0b && (word & 0xffff) == 1 && rs == number;
+    return number != 0 && (by_sltiu || (word >> 26 == 0x00 && (word & 63) == 0x2b && rs == 0 && rt == number));
+}
+
 void mr_note_comparison(const struct mr_state *s, uint32_t pc, uint32_t word)
 {
     uint32_t rs = word >> 21 & 31, rt = word >> 16 & 31, a = GPR(s, rs), b = GPR(s, rt);
     if (call_pc != 0)
         note_call(s, call_pc);
     call_pc = 0;
+    if (asks_for_zero(word, sum.number)) {
+        note_values(pc, sum.a, 0u - sum.b);
+        return;
+    }
+    sum.number = 0;
+    remember_sum(word, a, b);
     switch (word >> 26) {
     case 0x00:
         if ((word & 63) == 0x09)

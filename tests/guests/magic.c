@@ -1,5 +1,6 @@
 /* Reads standard input, and faults where it begins with two letters: the second is looked at behind the first one alone.
- * With WORD it faults where it begins with a word that no chance would find; SHORT_CODE compares that in MIPS16e code. */
+ * With WORD it faults where it begins with a word that no chance would find; SHORT_CODE compares that in MIPS16e code, and SUM by
+ * an addition, as compilers do. */
 #ifdef SHORT_CODE
 #define KIND __attribute__((noinline, mips16))
 #else
@@ -9,7 +10,14 @@
 #ifdef WORD
 static KIND void look_at_word(const unsigned *input)
 {
-    if (*input == 0x8badf00du)
+#ifdef SUM
+    unsigned is_it;
+    __asm__(".set push\n\t.set noreorder\n\taddu %0, %1, %2\n\tsltiu %0, %0, 1\n\t.set pop"
+            : "=&r"(is_it) : "r"(*input), "r"(0u - 0x8badf00du));
+#else
+    unsigned is_it = *input == 0x8badf00du;
+#endif
+    if (is_it)
         *(volatile int *)4 = 1;
 }
 #endif

@@ -57,7 +57,7 @@ def test_campaign(target: Path) -> None:
     assert len(maps[1] - maps[0]) == 2 and len(maps[2] - maps[1]) == 1  # taken or not: the letters' branches
 
 
-@pytest.mark.parametrize("kind", [(), ("-DSHORT_CODE",)], ids=("mips32", "mips16"))
+@pytest.mark.parametrize("kind", [(), ("-DSHORT_CODE",), ("-DSUM",)], ids=("mips32", "mips16", "sum"))
 def test_comparisons(kind: tuple[str, ...], target: Path) -> None:
     """CMPLOG finds a word that no chance would: what the program compares with goes into the input."""
     order = pipeline.open_guest(target).image.byte_order
