@@ -32,6 +32,7 @@ Recompiles 32-bit MIPS Linux programs ahead of time, by way of LLVM IR, and runs
   mipsrec run --static-lib lib.so prog.elf run it with that library
   mipsrec verify prog.elf ARG...           compare the lifted code with the interpreter while it runs
   mipsrec profile prog.elf ARG...          where it spends its time, by function and instruction
+  mipsrec fuzz prog.elf -- @@              find inputs that crash it (@@: the file that it reads)
   mipsrec bench                            speed beside native builds
   mipsrec binfmt --install                 let the kernel run MIPS programs as if they were this machine's
   mipsrec cache list                       what is kept of all this; verify and prune it
@@ -48,6 +49,7 @@ _COMMANDS = {
     "verify": "run a program and compare its lifted code with the interpreter at every call and return",
     "profile": "run a program and show where it spends its time",
     "call": "run one function without libc start-up; print the registers it changed",
+    "fuzz": "find inputs that crash a program, with AFL++; sort the crashes",
     "bench": "time recompiled programs beside native builds and qemu-user",
     "cache": "list, check and prune the recompiled code that is kept",
     "compile-server": "recompile what is hot in programs that run (they start it)",

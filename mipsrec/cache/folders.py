@@ -220,8 +220,8 @@ _NOT_TRANSLATING = (
     "__main__.py", "_runtime/", "_samples/", "cache/entries.py", "cache/layers.py", "cache/limit.py", "cache/notes.py",
     "cache/prune.py", "cache/store.py", "cli.py", "commands/", "demo.py", "files/folder_walk.py",
     "files/private_group.py", "files/temporary_folder.py", "files/this_user.py", "files/trust", "fill_store.py",
-    "host_build.py", "interrupts.py", "native/workers.py", "packaging/", "profile_report.py", "stencils/", "sysroot.py",
-    "timing.py",
+    "fuzzing/", "host_build.py", "interrupts.py", "native/workers.py", "packaging/", "profile_report.py", "stencils/",
+    "sysroot.py", "timing.py",
 )  # fmt: skip
 """What comes after a library is made, only asks for one, or says who makes it: its contents do not depend on these."""
 

@@ -1,8 +1,8 @@
 """Which words of a command line are options, operands, and the guest's; and which option is misspelt.
 
 Enters: the parser and the words. Leaves: the words for argparse, and the guest's. Behind the name of a guest's program
-all words are the guest's, whatever they look like; those of a pair to time stand behind `--`. argparse would take some
-of them for abbreviated options, and drop a `--`. Of a misspelt option, it would take the argument for an operand.
+all words are the guest's, whatever they look like; those of `bench` and `fuzz` stand behind `--`. argparse would take
+some of them for abbreviated options, and drop a `--`. Of a misspelt option, it would take the argument for an operand.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 _WITH_GUEST = ("run", "verify", "profile")
-_WITH_PAIR = ("bench",)
+_WITH_PAIR = ("bench", "fuzz")
+"""Their options may stand before, between and behind their operands; what follows `--` is the guest's."""
 _MAY_BE_EMPTY = ("--flags",)
 """Options whose argument is a set, which may have nothing in it."""
 
@@ -33,7 +34,7 @@ class _Part:
 def split_words(parser: argparse.ArgumentParser, words: list[str]) -> tuple[list[str], list[str]]:
     """Return the words for argparse and those of the guest, of which other commands have none.
 
-    The options of bench may stand before, between and behind its pair; argparse gets them first.
+    The options of bench and fuzz may stand before, between and behind their operands; argparse gets them first.
     """
     command = _commands_of(parser)[words[0]] if words and words[0] in (*_WITH_GUEST, *_WITH_PAIR) else None
     if command is None:

@@ -83,7 +83,8 @@ def _link(path: Path, target: str) -> None:
     os.replace(new, path)
 
 
-def _write(folder: Path) -> None:
+def write_names(folder: Path) -> None:
+    """Write the names into a folder; raises MipsrecError where one of them is another file, and OSError."""
     for path in (folder / name for name in NAMES):
         if os.path.lexists(path) and not _is_own(path):
             raise MipsrecError(f"{path}: is there, and not of mipsrec; move it away, or give another folder")
@@ -116,7 +117,7 @@ def main(arguments: argparse.Namespace) -> int:
             said = f"removed {', '.join(found)}" if found else "has no names of this command"
             print(one_line(f"{folder}: {said}"))
             return 0
-        _write(folder)
+        write_names(folder)
     except OSError as error:
         raise WriteError(f"{error.filename or folder}: cannot be changed ({error.strerror or error})") from error
     print(one_line(f"{folder}: {', '.join(NAMES)} start mipsrec; put this folder first in PATH"))

@@ -37,10 +37,10 @@ NUMBERS, TABLES = "mr_stencil_numbers.h", "mr_stencils.h"
 
 _NOT_IN_STENCILS = (
     "__init__.py", "__main__.py", "analysis/", "cache/", "checked_arguments.py", "cli.py", "commands/", "demo.py",
-    "elf/", "errors.py", "farm.py", "files/", "fill_store.py", "flow/", "guest.py", "host_build.py", "interrupts.py",
-    "ir_dump.py", "lift/build.py", "lift/check", "lift/edges.py", "lift/facts/", "lift/parse.py", "lift/passes/",
-    "lift/pipeline.py", "lift/policy.py", "lift/terminators.py", "lift/text/", "lift/variants.py", "long_work.py",
-    "memory.py", "mix/",
+    "elf/", "errors.py", "farm.py", "files/", "fill_store.py", "flow/", "fuzzing/", "guest.py", "host_build.py",
+    "interrupts.py", "ir_dump.py", "lift/build.py", "lift/check", "lift/edges.py", "lift/facts/", "lift/parse.py",
+    "lift/passes/", "lift/pipeline.py", "lift/policy.py", "lift/terminators.py", "lift/text/", "lift/variants.py",
+    "long_work.py", "memory.py", "mix/",
     "native/__init__.py", "native/compiler.py", "native/host_files.py", "native/library.py",
     "native/library_imports.py", "native/linking.py", "native/plan.py", "native/shard", "native/workers.py",
     "options.py", "packaging/", "pipeline.py", "profile", "recompile.py", "server/", "sysroot.py", "timing.py",

@@ -37,7 +37,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("fill_store",),
     ("pipeline", "farm"),
     ("server",),
-    ("mix",),
+    ("mix", "fuzzing"),
     ("commands", "profile_report", "cli", "demo", "packaging", "__main__"),
 )
 """A module (or package) may import from its own layer and from those above it in this list."""
