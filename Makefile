@@ -7,7 +7,7 @@ PY := .venv/bin/python
 # Otherwise every process of the tests, of which there are thousands, compiles the modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test quick check check-python check-plans check-c conformance firmware fuzz fuzz-flow fuzz-looks fuzz-selfmod fuzz-csmith fuzz-input fuzz-host samples
+.PHONY: help venv demo test quick check check-python check-plans check-c conformance firmware fuzz fuzz-flow fuzz-looks fuzz-selfmod fuzz-csmith fuzz-input fuzz-host fuzz-demo samples
 .PHONY: same-ir pass-worth stencils docs clean
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo 'make fuzz-csmith  compare random C programs of csmith everywhere (COUNT=50 programs from SEED=1 on)'
 	@echo 'make fuzz-input   run the commands on broken programs (COUNT=20000)'
 	@echo 'make fuzz-host    loader, interpreter and debug information under libFuzzer (SECONDS=600 for each)'
+	@echo 'make fuzz-demo    find ten faults of small programs with mipsrec fuzz (SECONDS=600 for each, ARGS=--help)'
 	@echo 'make same-ir      compare the IR text of this checkout with that of a commit (BASE=main ARGS=--help)'
 	@echo 'make pass-worth   what each optimisation gains in time, size and translation (ARGS=--help)'
 	@echo 'make samples      check the committed sample programs against their sources'
@@ -133,6 +134,9 @@ fuzz-input: venv
 
 fuzz-host: venv
 	$(PY) -m tests.fuzz.host --seconds $(or $(SECONDS),60) $(ARGS)
+
+fuzz-demo: venv
+	$(PY) -m tests.fuzz.seeded --seconds $(or $(SECONDS),600) $(ARGS)
 
 samples: venv
 	$(PY) samples/build.py --check $(ARGS)
