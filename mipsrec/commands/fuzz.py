@@ -66,6 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="milliseconds that an input may take (default: AFL++ measures it)")  # fmt: skip
     parser.add_argument("--no-build", dest="build", action="store_false",
                         help="do not recompile first: the slower tiers run what is not in the cache")  # fmt: skip
+    parser.add_argument("--check-memory", action="store_true",
+                        help="a wrong access to the heap is a crash, as with `mipsrec run --check-memory`; runs no "
+                        "recompiled code")  # fmt: skip
     parser.add_argument("--triage", action="store_true", help="find nothing; sort the crashes that FINDINGS has")
     add_sysroot(parser)
     add_program(parser)
@@ -89,7 +92,8 @@ def _target(arguments: argparse.Namespace) -> Target:
     entry = _entry_of(guest, arguments.entry) if arguments.entry is not None else None
     root = arguments.sysroot or os.environ.get("MIPSREC_SYSROOT") or None
     sysroot = str(sysroot_of(arguments).root) if root is not None else None
-    return Target(Path(os.path.abspath(program)), (*arguments.words, *arguments.arguments), sysroot, entry)
+    words, checks = (*arguments.words, *arguments.arguments), arguments.check_memory or "AFL_USE_QASAN" in os.environ
+    return Target(Path(os.path.abspath(program)), words, sysroot, entry, checks)
 
 
 def _recompile(target: Target, arguments: argparse.Namespace) -> None:
@@ -135,7 +139,7 @@ def main(arguments: argparse.Namespace) -> int:
         with opened(folder, target, seeds) as findings:
             if findings.is_old:
                 print(f"mipsrec: {one_line(str(folder))}: going on with the campaign there", file=sys.stderr)
-            if arguments.build:
+            if arguments.build and not target.checks_memory:
                 _recompile(target, arguments)
             jobs = arguments.jobs or len(os.sched_getaffinity(0))
             plan = Plan(jobs, arguments.seconds, arguments.timeout, arguments.until_crash)

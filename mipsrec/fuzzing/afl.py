@@ -30,12 +30,16 @@ _REASON = re.compile(r"(?:PROGRAM ABORT|SYSTEM ERROR) : *(.+)")
 
 @dataclass(frozen=True)
 class Target:
-    """What is fuzzed. `arguments` have `@@` where the input is a file; `entry` is where each input begins."""
+    """What is fuzzed. `arguments` have `@@` where the input is a file; `entry` is where each input begins.
+
+    `checks_memory`: a wrong access to the heap is a crash.
+    """
 
     program: Path
     arguments: tuple[str, ...] = ()
     sysroot: str | None = None
     entry: int | None = None
+    checks_memory: bool = False
 
     @property
     def reads_file(self) -> bool:
@@ -62,6 +66,8 @@ def environment(target: Target, names: Path) -> dict[str, str]:
     variables = _FIXED | os.environ | {"AFL_PATH": str(names)}
     if target.sysroot is not None:
         variables["QEMU_LD_PREFIX"] = os.path.abspath(target.sysroot)
+    if target.checks_memory:
+        variables["AFL_USE_QASAN"] = "1"
     if target.entry is not None:
         variables["AFL_ENTRYPOINT"] = f"{target.entry:#x}"
     return variables

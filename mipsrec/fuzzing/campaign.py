@@ -21,6 +21,7 @@ from ..long_work import bar_for_people
 from . import afl
 from .afl import Target
 from .children import Child, children
+from .crash import host_words
 from .findings import MAIN, Figures, Findings
 
 _LOOK_SECONDS = 0.5
@@ -153,8 +154,7 @@ def _reason(log: Path, status: int, target: Target) -> str:
 
 def _said_by_host(target: Target) -> str:
     """Return what the host says last of a run of the target without a fuzzer, and without input; "" for nothing."""
-    words = [str(host_executable()), "--tier", "baseline", "--report"]
-    words += ["--sysroot", target.sysroot] if target.sysroot is not None else []
+    words = [str(host_executable()), *host_words(target)]
     process = subprocess.run(["timeout", "10", *words, *target.words("/dev/null")], stdin=subprocess.DEVNULL,
                              capture_output=True)  # fmt: skip
     lines = [line for line in afl.plain_text(process.stderr).splitlines() if line.startswith("mipsrec-host: ")]

@@ -84,7 +84,8 @@ class Crash:
 
 def host_words(target: Target) -> list[str]:
     """Return the host's options to show a crash; `mipsrec run` takes the same."""
-    return ["--tier", TIER, "--report", *(["--sysroot", target.sysroot] if target.sysroot is not None else [])]
+    root = ["--sysroot", target.sysroot] if target.sysroot is not None else []
+    return ["--tier", TIER, "--report", *(["--check-memory"] if target.checks_memory else []), *root]
 
 
 def seen_again(target: Target, path: Path, folder: Path) -> Crash | None:

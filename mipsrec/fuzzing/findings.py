@@ -107,7 +107,7 @@ def crash_files(folder: Path) -> list[Path]:
     fuzzers = [path for path in sorted(folder.iterdir()) if is_folder_of_fuzzer(path)] if folder.is_dir() else []
     if not fuzzers:
         raise MipsrecError(f"{folder}: has no findings of AFL++; name the folder that afl-fuzz or mipsrec fuzz wrote")
-    return sorted(path for fuzzer in fuzzers for path in (fuzzer / "crashes").glob("id*"))
+    return sorted(path for fuzzer in fuzzers for path in fuzzer.glob("crashes*/id*"))
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,11 @@ class Findings:
         return any(path.stat().st_size for path in self.folder.glob("*/fuzzer_stats"))
 
     def count(self, kind: str) -> int:
-        """Return how many inputs all fuzzers have in their folders of a kind: crashes or hangs."""
-        return sum(1 for _ in self.folder.glob(f"*/{kind}/id*"))
+        """Return how many inputs all fuzzers have in their folders of a kind: crashes or hangs.
+
+        Where a fuzzer goes on, it puts those of before into a folder with the date behind its name.
+        """
+        return sum(1 for _ in self.folder.glob(f"*/{kind}*/id*"))
 
     def corpus(self) -> int:
         """Return how many inputs the fuzzer with most of them has kept: they tell each other what they find."""

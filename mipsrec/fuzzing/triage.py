@@ -7,6 +7,7 @@ index keeps what is sorted, so only new crashes are run.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shlex
@@ -33,7 +34,7 @@ _NOT_SEEN = ""
 
 @dataclass
 class Group:
-    """Crashes of one fault. `inputs` are names of files below the folder of findings."""
+    """Crashes of one fault. `inputs` are digests of what is in the files: AFL++ may move them to another folder."""
 
     name: str
     signal: str
@@ -113,27 +114,32 @@ def sort_crashes(folder: Path, target: Target, variables: Mapping[str, str], wor
 
 def _sort(folder: Path, found: list[Path], sorting: _Sorting) -> Index:
     index = _read_index(folder / SORTED / _INDEX)
-    known = index.known()
-    new = [path for path in found if str(path.relative_to(folder)) not in known]
-    if not new:
+    paths = {hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest(): path for path in found}
+    new = {digest: path for digest, path in paths.items() if digest not in index.known()}
+    if not new and not index.groups:
         return index
     (folder / SORTED).mkdir(exist_ok=True)
     changed: dict[str, list[tuple[Path, Crash]]] = defaultdict(list)
     with bar_for_people(desc="mipsrec: sorting crashes", total=len(new), unit=" crashes") as bar:
-        for path in new:
-            name = str(path.relative_to(folder))
+        for digest, path in new.items():
             group, crash = _group_of(path, index, sorting)
             if group is None or crash is None:
-                index.unseen.append(name)
+                index.unseen.append(digest)
             else:
-                group.inputs.append(name)
+                group.inputs.append(digest)
                 changed[group.name].append((path, crash))
             bar.update(1)
-    for name in changed:
+    for name, crashes in changed.items():
         group = index.groups[name]
-        alike = [one for one in changed[name] if one[1].place.signal == group.signal]
+        alike = [one for one in crashes if one[1].place.signal == group.signal]
         smallest = min(alike, key=lambda one: (one[0].stat().st_size, one[0]), default=None)
-        _write_group(folder, group, smallest, index, sorting)
+        if smallest is not None:
+            _write_group(folder, group, smallest, index, sorting)
+    for group in index.groups.values():
+        if not (folder / SORTED / group.name).is_dir():
+            continue  # the user has removed it
+        names = [paths[digest].relative_to(folder) for digest in group.inputs if digest in paths]
+        write_result(folder / SORTED / group.name / "inputs.txt", "".join(f"{name}\n" for name in names).encode())
     _write_index(folder / SORTED / _INDEX, index)
     return index
 
@@ -162,12 +168,11 @@ def _new_name(stem: str, index: Index) -> str:
     return f"{stem}-{number}"
 
 
-def _write_group(folder: Path, group: Group, found: tuple[Path, Crash] | None, index: Index, sorting: _Sorting) -> None:
+def _write_group(folder: Path, group: Group, found: tuple[Path, Crash], index: Index, sorting: _Sorting) -> None:
     """Write the folder of a group, or renew it where an input was found that is smaller than the one that it has."""
     place = folder / SORTED / group.name
-    kept = place / "input"
-    if found is not None and (not kept.exists() or found[0].stat().st_size < kept.stat().st_size):
-        path, crash = found
+    kept, (path, crash) = place / "input", found
+    if not kept.exists() or path.stat().st_size < kept.stat().st_size:
         smallest = _minimised(path, group, index, sorting)
         place.mkdir(exist_ok=True)
         crash = sorting.with_backtrace(sorting.seen_again(smallest) or crash)
@@ -177,7 +182,6 @@ def _write_group(folder: Path, group: Group, found: tuple[Path, Crash] | None, i
         group.size_bytes = kept.stat().st_size
         text = f"backtrace:\n{crash.backtrace}\n" if crash.backtrace else ""
         write_result(place / "report.txt", f"{_command(sorting.target, kept)}\n\n{text}{crash.report}".encode())
-    write_result(place / "inputs.txt", "".join(f"{name}\n" for name in group.inputs).encode())
 
 
 def _minimised(path: Path, group: Group, index: Index, sorting: _Sorting) -> Path:

@@ -154,12 +154,14 @@ def test_campaign_goes_on(program: Path, findings: Path, seeds: Path) -> None:
         rf"\n{findings}/crashes/SIGSEGV-main-1: SIGSEGV in main; \d inputs?, the smallest of \d+ bytes\n", first.stdout
     )
     assert (findings / "crashes/SIGSEGV-main-1/input").read_bytes().startswith(b"MR")
-    before = {path: path.read_bytes() for path in findings.glob("main/crashes/id*")}
+    before = [path.read_bytes() for path in findings.glob("main/crashes/id*")]
     shutil.rmtree(seeds)  # they are read at the start alone
     again = mipsrec("fuzz", program, "-o", findings, "--seconds", "4", *QUICK)
     assert again.returncode == 3 and "going on with the campaign there" in again.stderr, again
-    kept = {path.read_bytes() for folder in findings.glob("main/crashes*") for path in folder.glob("id*")}
-    assert set(before.values()) <= kept
+    assert again.stdout.count("SIGSEGV-main-1: SIGSEGV in main") == 1 and ", crashes 0," not in again.stdout
+    assert set(before) <= {path.read_bytes() for path in findings.glob("main/crashes*/id*")}
+    named = (findings / "crashes/SIGSEGV-main-1/inputs.txt").read_text().splitlines()
+    assert named and all((findings / name).exists() for name in named)
 
 
 def test_input_that_is_not_read(findings: Path, tmp_path: Path) -> None:

@@ -141,3 +141,29 @@ def test_without_debugger(crashes: tuple[Path, Path, bool], tmp_path: Path) -> N
     assert "SIGFPE in divide, called by main; 1 input" in ended.stdout
     assert len([group for group in groups if "-store-" in group]) == 2
     assert any("-jump-" in group for group in groups)
+
+
+SPILLS = r"""
+#include <stdio.h>
+#include <stdlib.h>
+static __attribute__((noipa)) void spill(volatile char *block, int at) { block[at] = 1; }
+int main(void) { char *block = malloc(16); if (getchar() == 'H') spill(block, 16); free(block); return 0; }
+"""
+
+
+def test_check_memory(tmp_path: Path) -> None:
+    """A store behind a block is a crash with --check-memory alone."""
+    need("afl-tmin", "afl++")
+    program = compile_guest(tmp_path, "big", SPILLS, "-static")
+    for place in ("crashes", "queue"):
+        (tmp_path / "findings/default" / place).mkdir(parents=True)
+    (tmp_path / "findings/default/crashes/id:000000,sig:06").write_text("HAAA")
+    words = ("fuzz", program, "--triage", "-o", tmp_path / "findings")
+    assert "1 of the inputs that crashed did not crash again" in mipsrec(*words).stderr
+    shutil.rmtree(tmp_path / "findings/crashes")
+    checked = mipsrec(*words, "--check-memory")
+    assert (
+        checked.returncode == 3
+        and "crashes/SIGABRT-spill-1: SIGABRT in spill, called by main; 1 input" in checked.stdout
+    )
+    assert "heap error: store" in (tmp_path / "findings/crashes/SIGABRT-spill-1/report.txt").read_text()
