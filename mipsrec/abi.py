@@ -1,8 +1,8 @@
 """What Python and the C host must state alike, beside the state's layout (state.py): both take it from here.
 
-Enters: nothing. Leaves: constants for Python, and the text of three headers for the host: `mr_abi.h` (what recompiled
-code calls), `mr_library.h` (the table in a library) and `mr_request.h` (the message to the compile server). A
-change of the table or of the message gives it another version.
+Enters: nothing. Leaves: constants for Python, and the text of four headers for the host: `mr_abi.h` (what recompiled
+code calls), `mr_library.h` (the table in a library), `mr_request.h` (the message to the compile server) and
+`mr_marks.h` (marks of executed code). A change of the table or of the message gives it another version.
 """
 
 from __future__ import annotations
@@ -204,6 +204,55 @@ def request_head() -> struct.Struct:
     return struct.Struct("<" + "".join("I" if c_type == "uint32_t" else f"{n}s" for _, c_type, n in REQUEST_HEAD))
 
 
+# ---- marks of executed code (run --coverage) ----
+
+MARKS_MAGIC = 0x4B52414D
+"""MARK"""
+MOST_MARKED_FILES = 4096
+MARKED_FILES_AT = PAGE_BYTES
+MARKS_AT = 64 << 20
+"""Where the marks of the first file begin. The descriptions of the files lie before."""
+MARKS_BYTES = 1 << 40
+"""Of the file of marks, of which next to nothing is in memory: each file of the guest has as many as it has bytes."""
+MARK_ENDS = 0x80
+"""Bit of a mark, beside the instruction's size: no other instruction follows it, as far as that is known."""
+MARKS_HEAD = (
+    ("magic", "uint32_t", 1, ""),
+    ("file_count", "uint32_t", 1, "of descriptions that were asked for; perhaps more than there are"),
+    ("unmarked", "uint32_t", 1, "mappings of code that have no marks: there was no room"),
+    ("unused", "uint32_t", 1, ""),
+    ("next", "uint64_t", 1, "where the marks of another file may begin"),
+)
+MARKED_FILE_NUMBERS = (
+    ("ready", "uint32_t", 1, "all below is written"),
+    ("bias", "uint32_t", 1, "guest addresses minus those in the file, where it was mapped first"),
+    ("device", "uint64_t", 1, "this and the next three: which file, in which state"),
+    ("inode", "uint64_t", 1, ""),
+    ("seconds", "int64_t", 1, "of its last change"),
+    ("fraction", "int64_t", 1, ""),
+    ("size_bytes", "uint64_t", 1, ""),
+    ("marks", "uint64_t", 1, "where they begin"),
+)
+MARKED_PATH_BYTES, MARKED_HEAD_BYTES = 4096, 4096
+MARKED_FILE = (
+    *MARKED_FILE_NUMBERS,
+    ("path", "char", MARKED_PATH_BYTES, "on this machine, NUL-padded"),
+    ("head", "uint8_t", MARKED_HEAD_BYTES, "the first bytes of the file"),
+)
+_STRUCT_LETTERS = {"uint32_t": "I", "uint64_t": "Q", "int64_t": "q"}
+
+
+def marked_file() -> struct.Struct:
+    """Return the description of a file in a file of marks, for Python."""
+    numbers = "".join(_STRUCT_LETTERS[c_type] for _, c_type, _, _ in MARKED_FILE_NUMBERS)
+    return struct.Struct(f"<{numbers}{MARKED_PATH_BYTES}s{MARKED_HEAD_BYTES}s")
+
+
+def marks_head() -> struct.Struct:
+    """Return what a file of marks begins with, for Python."""
+    return struct.Struct("<" + "".join(_STRUCT_LETTERS[c_type] for _, c_type, _, _ in MARKS_HEAD))
+
+
 # ---- the headers ----
 
 
@@ -226,6 +275,7 @@ def abi_header() -> str:
         f"#define MR_COUNTER_BITS {counters.MAP_POWER}",
         "#define MR_COUNTER_BYTES (1u << MR_COUNTER_BITS) /* of the map of counters */",
         f"#define MR_COUNTER_MULTIPLIER 0x{counters.MULTIPLIER:x}u",
+        f"#define MR_MARK_ENDS 0x{MARK_ENDS:x}u /* of a mark (base/marks.h) */",
         _enum("mr_cause", "MR_", CAUSES),
         f"#define MR_STAY {STAY}u /* no pc: the caller goes on */",
         *c_struct("mr_fp_step", FP_STEP_FIELDS),
@@ -290,6 +340,23 @@ def request_header() -> str:
     return _header("mr_request.h", ["<stdint.h>"], lines)
 
 
+def marks_header() -> str:
+    lines = [
+        f'#define MR_MARKS_MAGIC 0x{MARKS_MAGIC:08x}u /* "MARK" */',
+        f"enum {{ MR_MOST_MARKED_FILES = {MOST_MARKED_FILES}, MR_MARKED_FILES_AT = {MARKED_FILES_AT} }};",
+        f"#define MR_MARKS_AT ((uint64_t){MARKS_AT}) /* where the marks of the first file begin */",
+        f"#define MR_MARKS_BYTES ((uint64_t){MARKS_BYTES})",
+        *c_struct("mr_marks_head", MARKS_HEAD),
+        *c_struct("mr_marked_file", MARKED_FILE),
+        f'_Static_assert(sizeof(struct mr_marks_head) == {marks_head().size}, "mr_marks_head");',
+        f'_Static_assert(sizeof(struct mr_marked_file) == {marked_file().size}, "mr_marked_file");',
+    ]
+    return _header("mr_marks.h", ["<stdint.h>"], lines)
+
+
 def c_headers() -> dict[str, str]:
     """Return the text of the headers, by file name."""
-    return {"mr_abi.h": abi_header(), "mr_library.h": library_header(), "mr_request.h": request_header()}
+    return {
+        "mr_abi.h": abi_header(), "mr_library.h": library_header(), "mr_request.h": request_header(),
+        "mr_marks.h": marks_header(),
+    }  # fmt: skip

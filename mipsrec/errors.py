@@ -40,6 +40,10 @@ class ProfileError(MipsrecError):
     """A profile of an earlier run cannot be read, or is of another program."""
 
 
+class CoverageError(MipsrecError):
+    """A coverage file of an earlier run cannot be read, or is of another program."""
+
+
 class OutputError(MipsrecError):
     """Standard output cannot be written; `is_unread`: since its reader has left."""
 

@@ -190,6 +190,10 @@ static void check(void)
         mr_usage_error("%s", "--cover says what --counters FILE counts; give that, too");
     if (mr_options.counters_path != NULL && (mr_options.verify_fd >= 0 || mr_options.call_function != NULL))
         mr_usage_error("%s", "--counters goes neither with --verify nor with --call");
+    if (mr_options.marks_fd >= 0 && (!mr_options.engine_interp || mr_options.counters_path != NULL || mr_options.check_memory ||
+                                     mr_options.verify_fd >= 0 || mr_options.call_function != NULL))
+        mr_usage_error("%s", "--marks needs --tier baseline or interp, and goes with none of --counters, --check-memory, "
+                       "--verify and --call");
     if (mr_options.profile_path != NULL && (mr_options.verify_fd >= 0 || mr_options.call_function != NULL))
         mr_usage_error("%s", "--profile goes neither with --verify nor with --call");
 }

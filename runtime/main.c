@@ -99,6 +99,7 @@ int main(int argc, char **argv)
     mr_limits_start(mr_options.limits);
     mr_program_start();
     mr_report_start();
+    mr_marks_start();
     if (mr_options.stats || mr_options.strace || mr_options.report || mr_options.call_function != NULL)
         /* the guest may close its standard error */
         mr_own_keep(MR_OWN_TRACE, open_messages());

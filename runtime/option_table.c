@@ -9,6 +9,7 @@
 #include "base/numbers.h"
 #include "base/options.h"
 #include "baseline/baseline.h"
+#include "coverage/coverage.h"
 #include "cpu/model.h"
 #include "gdb/gdb.h"
 #include "growth/growth.h"
@@ -174,6 +175,8 @@ static const char *hand_on_guest_cpu(bool same __attribute__((unused)))
 }
 
 static void parse_host_fd(const char *text) { mr_options.host_fd = (int)whole_number(text); }
+static void parse_marks(const char *text) { mr_options.marks_fd = (int)whole_number(text); }
+static const char *hand_on_marks(bool same __attribute__((unused))) { return mr_marks_hand_on(); }
 static void parse_program_fd(const char *text) { mr_options.program_fd = (int)whole_number(text); }
 
 static void parse_threshold(const char *text)
@@ -315,11 +318,12 @@ const struct mr_option_row mr_option_rows[] = {
      .help = "take the words behind it as qemu-mips or qemu-mipsel does; the same where NAME is argv[0]"},
     {.name = "--help", .apply = print_help, .help = "print this and exit"},
     {.name = "--version", .apply = print_version, .help = "print the version and exit"},
-    /* From one host to the next: */
+    /* From mipsrec (--marks), and from one host to the next: */
     {.name = "--core", .flag = &mr_options.dump_core},
     {.name = "--registered", .flag = &mr_options.registered},
     {.name = "--shares-root", .flag = &mr_options.shares_root},
     {.name = "--executed", .argument = "NAME", .apply = parse_executed},
+    {.name = "--marks", .argument = "FD", .apply = parse_marks, .hand_on = hand_on_marks},
     {.name = "--gdb-fd", .argument = "TEXT", .text = &mr_options.gdb_handed_on, .hand_on = hand_on_debugger},
     {.name = "--limits", .argument = "TEXT", .text = &mr_options.limits, .hand_on = hand_on_limits},
     {.name = "--host-fd", .argument = "FD", .apply = parse_host_fd},

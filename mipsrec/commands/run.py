@@ -46,6 +46,8 @@ program's name belongs to it.
   mipsrec run -L /srv/mips /usr/bin/prog       of a folder with the guest's own /lib and /usr
   mipsrec run --strace --report prog.elf       shows system calls, and registers when a signal ends it
   mipsrec run --gdb 1234 prog.elf              waits for gdb-multiarch or lldb
+  mipsrec run --coverage prog.cov prog.elf     says which instructions ran, for Ghidra, IDA and Binary Ninja
+  mipsrec run --coverage prog.info prog.elf    says which source lines ran, for genhtml
 
 Exit status: the program's own; 128 + n when signal n killed it.
 """
@@ -69,6 +71,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="write there where the program spent its processor time: `mipsrec profile --from FILE` "
                         "shows it, `mipsrec build --use-profile FILE` heeds it")  # fmt: skip
     add_profile_rate(parser)
+    parser.add_argument("--coverage", metavar="FILE",
+                        help="write there which instructions of the program and of its libraries ran: a drcov file, "
+                        "or, where FILE ends in .info, lcov's trace file of source lines. No recompiled code "
+                        "runs")  # fmt: skip
     parser.add_argument("--counters", metavar="FILE",
                         help="count decisions there, in a map of 65536 bytes as fuzzers have it; what it has is kept, "
                         "and counted on")  # fmt: skip
@@ -176,11 +182,15 @@ def tier_of(arguments: argparse.Namespace) -> str:
         return str(arguments.tier)
     if _is_debugged(arguments):
         return "interp"
-    return "baseline" if getattr(arguments, "check_memory", False) else "auto"
+    return "baseline" if getattr(arguments, "check_memory", False) or _is_covered(arguments) else "auto"
 
 
 def _is_debugged(arguments: argparse.Namespace) -> bool:
     return getattr(arguments, "gdb", None) is not None
+
+
+def _is_covered(arguments: argparse.Namespace) -> bool:
+    return getattr(arguments, "coverage", None) is not None
 
 
 def has_recompiled_code(arguments: argparse.Namespace) -> bool:
@@ -235,8 +245,9 @@ def check_code_options(arguments: argparse.Namespace) -> None:
         return
     option = "--build" if arguments.library is None else "--static-lib"
     if not has_recompiled_code(arguments):
-        checks = "--check-memory" if getattr(arguments, "check_memory", False) else f"--tier {tier_of(arguments)}"
-        way = "--gdb" if _is_debugged(arguments) else checks
+        watches = "--check-memory" if getattr(arguments, "check_memory", False) else f"--tier {tier_of(arguments)}"
+        watches = "--coverage" if _is_covered(arguments) else watches
+        way = "--gdb" if _is_debugged(arguments) else watches
         raise UsageError(f"{way} runs no recompiled code, so {option} has nothing to do; give one of them")
     if arguments.library is None:
         return
@@ -273,8 +284,19 @@ def _memory_words(arguments: argparse.Namespace) -> list[str]:
     return ["--check-memory", *(["--allocator", allocator] if allocator is not None else [])]
 
 
+def _check_coverage(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for what marks nothing of what it runs, and for two uses of the same register."""
+    if _is_covered(arguments) and has_recompiled_code(arguments):
+        raise UsageError(f"--coverage is not of recompiled code; leave --tier {tier_of(arguments)} out")
+    others = {"--counters": getattr(arguments, "counters", None) is not None,
+              "--check-memory": getattr(arguments, "check_memory", False)}  # fmt: skip
+    for other in (other for other, given in others.items() if given and _is_covered(arguments)):
+        raise UsageError(f"--coverage and {other} exclude each other; run the program twice")
+
+
 def host_words(arguments: argparse.Namespace) -> list[str]:
     """Return the host's options for running a program; builds its library if need be."""
+    _check_coverage(arguments)
     words = _memory_words(arguments)
     check_code_options(arguments)
     words += [*flag_words(arguments), *_debugger_words(arguments)]
@@ -355,4 +377,9 @@ def _server_words(arguments: argparse.Namespace, options: Options) -> list[str]:
 def main(arguments: argparse.Namespace) -> int:
     """Replace this process by the host running the guest: streams, signals and exit status are the guest's."""
     words = host_words(arguments)
+    if _is_covered(arguments):
+        from .covered_run import run_covered
+
+        _forget_coerced_locale()
+        return run_covered([str(host_executable()), *words], guest_words(arguments), Path(arguments.coverage))
     return become_host(host_executable(), [*words, *guest_words(arguments)])

@@ -15,6 +15,7 @@
 extern uint8_t *mr_counter_map;
 extern bool mr_counting; /* the interpreter and the baseline tier are to count */
 extern bool mr_comparing; /* all is interpreted, and what is compared is noted */
+extern bool mr_noting;    /* the interpreter is to look before each instruction whether that is so, or marks (base/marks.h) */
 
 /* Of a file, from two words of its ELF header. */
 static inline uint32_t mr_counter_seed(uint32_t entry, uint32_t section_headers)

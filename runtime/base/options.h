@@ -40,6 +40,7 @@ struct mr_options {
     const char *allocator;    /* which functions are malloc and its like, or NULL: those of that name */
     const char *cover;        /* which files count decisions, or NULL: the program */
     uint32_t profile_rate;    /* of them in a second */
+    int marks_fd;             /* file of marks of executed code (coverage/marks.c), or -1 */
     bool dump_core;           /* when the host dies of a signal */
     bool registered;          /* the kernel starts this host for MIPS programs (binfmt_misc) */
     int verify_fd;            /* mipsrec verify: where its records go, or -1 */

@@ -13,6 +13,7 @@
  */
 #include "base/counters.h"
 #include "base/instructions.h"
+#include "base/marks.h"
 #include "baseline/parts.h"
 #include "baseline/writer.h"
 #include "cpu/upcalls.h"
@@ -102,6 +103,17 @@ void mr_emit_jump_count(struct mr_writer *w, unsigned number, uint32_t pc)
     w->at = mr_write_count_of_jump(w->at, counter);
 }
 
+void mr_emit_mark(struct mr_writer *w, uint32_t pc, uint32_t size_bytes, bool ends)
+{
+    if (mr_marks != NULL)
+        w->at = mr_write_mark(w->at, pc, mr_mark_value(size_bytes, ends));
+}
+
+static void mark_slot(struct mr_writer *w, uint32_t branch_pc)
+{
+    mr_emit_mark(w, mr_next_pc(branch_pc), MR_INSTRUCTION_BYTES, true);
+}
+
 bool mr_is_unconditional(const struct mr_stencil *stencil)
 {
     return stencil->hole_count == 1 && stencil->size_bytes == MR_JUMP_BYTES;
@@ -119,6 +131,8 @@ static bool branch(struct mr_writer *w, const struct mr_row *row, uint32_t word,
         return false;
     bool likely = row->flow == MR_LIKELY, twice = !likely && mr_slot_conflicts(row, not_taken.entry, word, slot_word);
     link_to(w, link, pc);
+    if (!likely)
+        mark_slot(w, pc);
     if (!likely && !twice)
         mr_emit_instruction(w, slot_word, pc, false);
     if (!mr_counting && !likely && !twice && target > pc && mr_plan_make(w, row, row->taken, word, &taken)) {
@@ -127,6 +141,8 @@ static bool branch(struct mr_writer *w, const struct mr_row *row, uint32_t word,
         return true;
     }
     mr_emit_jump_over(w, &not_taken, origin);
+    if (likely)
+        mark_slot(w, pc);
     if (likely || twice)
         mr_emit_instruction(w, slot_word, pc, false);
     mr_emit_branch_count(w, word, pc, true);
@@ -143,6 +159,7 @@ static bool branch(struct mr_writer *w, const struct mr_row *row, uint32_t word,
 static bool jump(struct mr_writer *w, const struct mr_row *row, uint32_t word, uint32_t pc)
 {
     link_to(w, link_register(row, word), pc);
+    mark_slot(w, pc);
     mr_emit_instruction(w, mr_word_at(w, mr_next_pc(pc)), pc, false);
     mr_emit_way(w, (mr_next_pc(pc) & 0xf0000000u) | (word & 0x03ffffffu) << 2, pc);
     return true;
@@ -157,6 +174,7 @@ static bool jump_register(struct mr_writer *w, const struct mr_row *row, uint32_
         (link != 0 && (word >> 21 & 31) == link))
         return false;
     link_to(w, link, pc);
+    mark_slot(w, pc);
     mr_emit_instruction(w, slot_word, pc, false);
     mr_emit_jump_count(w, word >> 21 & 31, pc);
     mr_plan_carry_out(w, &plan, (struct mr_origin){word, pc, 0});
@@ -304,6 +322,15 @@ static void drop_entry(struct mr_writer *w, uint32_t pc)
     }
 }
 
+/* An instruction that relied on TEMP could not be entered by way of a nop before it, whose mark is code. */
+static void mark_entry(struct mr_writer *w, uint32_t pc)
+{
+    if (mr_marks == NULL)
+        return;
+    w->in_temp = 0;
+    mr_emit_mark(w, pc, MR_INSTRUCTION_BYTES, false);
+}
+
 /* ---- a unit ---- */
 
 void mr_emit_perform(struct mr_writer *w, uint32_t pc)
@@ -339,6 +366,7 @@ bool mr_translate(struct mr_state *s, uint32_t pc, const uint32_t *words, unsign
         if ((pc != w->start && mr_is_taken(s, pc)) || (slot && !mr_has_word(w, mr_next_pc(pc))))
             break;
         enter_at(w, pc);
+        mark_entry(w, pc);
         w->used_temp = false;
         if (slot ? !with_slot(w, row, word, pc) : !mr_emit_instruction(w, word, pc, mr_is_overtaken(w, pc)))
             mr_emit_perform(w, pc);

@@ -78,6 +78,7 @@ static bool jump(struct mr_writer *w, const struct code *code, struct mr_mips16 
     mr_add_place(w, pc, false);
     w->in_temp = 0;
     link_to(w, next + MR_HALF_BYTES);
+    mr_emit_mark(w, next, MR_HALF_BYTES, true);
     mr_emit_instruction(w, slot_word, pc, false);
     mr_emit_way(w, (next & 0xf0000000u) | found.value, pc);
     return true;
@@ -97,8 +98,10 @@ static bool jump_register(struct mr_writer *w, const struct code *code, struct m
     w->in_temp = 0;
     if (links)
         link_to(w, has_slot ? next + MR_HALF_BYTES : next);
-    if (has_slot)
+    if (has_slot) {
+        mr_emit_mark(w, next, MR_HALF_BYTES, true);
         mr_emit_instruction(w, slot_word, pc, false);
+    }
     mr_emit_jump_count(w, found.number, pc);
     mr_emit_own(w, MR_OWN_JUMP16, mr_gpr_class(found.number), (struct mr_origin){(uint32_t)found.number << 21, pc, 0});
     w->ended = true;
@@ -169,6 +172,7 @@ bool mr_translate16(struct mr_state *s, uint32_t pc, const uint16_t *halves, uns
         unsigned word_count = mr_mips16_words(found, pc, words);
         w->entries[mr_half_index(pc - w->start)] = (uint32_t)(w->at - w->code) + 1;
         w->in_temp = 0; /* so that every instruction may be entered */
+        mr_emit_mark(w, pc, found.size_bytes, mr_mips16_jumps_alone(found));
         if (!instruction(w, &code, found, words, word_count, pc))
             mr_emit_perform(w, pc);
         instructions++;

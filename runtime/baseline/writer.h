@@ -99,6 +99,8 @@ bool mr_land(struct mr_writer *w); /* false: no way comes here */
 /* Counts the decision at a pc: a branch that is taken or not, or a jump by a register. TEMP is lost. */
 void mr_emit_branch_count(struct mr_writer *w, uint32_t word, uint32_t pc, bool taken);
 void mr_emit_jump_count(struct mr_writer *w, unsigned number, uint32_t pc);
+/* Marks the instruction at pc as executed (base/marks.h), where that is wanted. Nothing is lost. */
+void mr_emit_mark(struct mr_writer *w, uint32_t pc, uint32_t size_bytes, bool ends);
 bool mr_is_unconditional(const struct mr_stencil *stencil);
 /* Whether the slot writes what the branch or jump reads. */
 bool mr_slot_conflicts(const struct mr_row *branch, const struct mr_entry_point *entry, uint32_t word, uint32_t slot_word);

@@ -170,7 +170,7 @@ void mr_coverage_start(void)
         mr_options.desock = secure_getenv("MIPSREC_DESOCK");
     if (mr_fuzzed)
         mr_options.compile_server = NULL; /* each process is too short to tell what is hot, and none would bind new code */
-    mr_comparing = mr_fuzzer_compares();
+    mr_comparing = mr_noting = mr_fuzzer_compares();
     if (mr_comparing) {
         mr_options.engine_interp = true;
         mr_baseline_on = false;

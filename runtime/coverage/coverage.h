@@ -1,7 +1,8 @@
-/* Counts decisions (base/counters.h), and starts processes for a fuzzer.
+/* Counts decisions (base/counters.h), starts processes for a fuzzer, and keeps marks of executed code (base/marks.h).
  *
  *     coverage.c     where the map is, and which code counts
  *     comparisons.c  what the program compares, for AFL++'s CMPLOG
+ *     marks.c        which files the marks are of
  *     fork_server.c  AFL++: the map in its shared memory, and a process for each of its inputs
  *     persistent.c   its persistent mode: a process for many inputs
  */
@@ -17,6 +18,11 @@
 
 /* After the options are read: opens the map that they or a fuzzer name; fails where it cannot be had. */
 void mr_coverage_start(void);
+
+/* ---- marks.c ---- */
+
+void mr_marks_start(void); /* before the program is loaded; fails where the descriptor of --marks is of no file of marks */
+const char *mr_marks_hand_on(void); /* the argument of --marks for an executed program, or NULL */
 
 /* ---- fork_server.c ---- */
 

@@ -11,6 +11,7 @@
 
 #include "base/counters.h"
 #include "base/instructions.h"
+#include "base/marks.h"
 #include "cpu/mips16.h"
 #include "cpu/model.h"
 #include "cpu/upcalls.h"
@@ -37,6 +38,7 @@ void mr_decide_jump(const struct mr_state *s, unsigned number, uint32_t target)
 static inline uint32_t run_delay_slot(struct mr_state *s, uint32_t slot_pc, uint32_t target)
 {
     uint32_t word = mr_fetch(slot_pc);
+    mr_mark(slot_pc, MR_INSTRUCTION_BYTES, true);
     if (word == NOP)
         return target;
     if (mr_has_delay_slot(word))
@@ -243,5 +245,6 @@ uint32_t mr_interpret_step(struct mr_state *s, uint32_t pc)
         return mr_mips16_step(s, pc);
     *(volatile uint32_t *)&s->pc = pc;
     uint32_t word = mr_fetch(pc);
+    mr_mark(pc, MR_INSTRUCTION_BYTES, false);
     return mr_perform(s, word, mr_next_pc(pc));
 }

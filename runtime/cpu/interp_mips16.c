@@ -3,6 +3,7 @@
  * An instruction that MIPS32 has as well is performed by the function for that. s->pc has bit 0 set, as EPC would have. */
 #include "base/counters.h"
 #include "base/instructions.h"
+#include "base/marks.h"
 #include "cpu/interp.h"
 #include "cpu/mips16.h"
 #include "cpu/upcalls.h"
@@ -91,6 +92,7 @@ static uint32_t without_jump(struct mr_state *s, struct mr_mips16 found, uint32_
 static uint32_t in_slot(struct mr_state *s, uint32_t slot_pc, uint32_t target)
 {
     uint32_t half = fetch_half(slot_pc);
+    mr_mark(slot_pc, MR_HALF_BYTES, true);
     return mr_mips16_is_long(half) ? raise_reserved(s, 0) : without_jump(s, mr_mips16_decode(half, 0), target);
 }
 
@@ -113,6 +115,7 @@ uint32_t mr_mips16_step(struct mr_state *s, uint32_t pc)
     *(volatile uint32_t *)&s->pc = pc;
     struct mr_mips16 found = fetched(pc);
     uint32_t next = pc + found.size_bytes, target;
+    mr_mark(pc, found.size_bytes, mr_mips16_jumps_alone(found));
     if (mr_comparing)
         mr_note_comparison(s, pc, found.kind == MR16_JUMP ? MR16_CALL_WORD : found.word);
     switch (found.kind) {

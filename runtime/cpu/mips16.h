@@ -36,6 +36,11 @@ static inline bool mr_mips16_is_long(uint32_t first)
     return first >> 11 == 0x1e || first >> 11 == 0x03; /* extend, jal */
 }
 
+static inline bool mr_mips16_jumps_alone(struct mr_mips16 found) /* it is a jump or branch without a delay slot */
+{
+    return found.kind == MR16_BRANCH || found.kind == MR16_JUMP_COMPACT;
+}
+
 /* Of save and restore, with the bits that are in `value`. */
 #define MR16_MOST_SAVED 14u
 /* Writes the registers that are in words below the frame's top, from there down; returns how many. */

@@ -42,6 +42,8 @@ uint8_t *mr_write_look(uint8_t *to, uint32_t displacement, uint8_t last, uint32_
 /* The address is of two registers: the first is kept, and added to the second. No other code stands between but what fetches. */
 uint8_t *mr_write_keep(uint8_t *to);
 uint8_t *mr_write_add_kept(uint8_t *to);
+/* Sets the byte of a guest address, which `mr_set_counters` of mr_marks (base/marks.h) has given a place. Nothing is lost. */
+uint8_t *mr_write_mark(uint8_t *to, uint32_t guest, uint8_t value);
 bool mr_can_redirect(const uint8_t *at); /* whether a displacement may be written while other threads execute the jump */
 /* Stores what a thread has in pinned registers into the state. */
 void mr_store_pins(struct mr_state *s, const ucontext_t *context);

@@ -50,8 +50,8 @@ static inline double mr_sqrt_double(double a);
 static inline void mr_call_on_stack(uintptr_t top, void (*body)(void *), void *argument);
 /* MR_RED_ZONE_BYTES: how far below sp functions keep values. MR_HOST_LARGEFILE: the kernel's O_LARGEFILE. */
 
-/* Where the calling thread, and threads that it makes, have the counters of decisions: recompiled and translated code count in
- * an address space of their own (mipsrec/target). */
+/* Where the calling thread, and threads that it makes, have the counters of decisions, or the marks (base/marks.h): recompiled and
+ * translated code reach them in an address space of their own (mipsrec/target). */
 static inline void mr_set_counters(uint8_t *map);
 
 /* ---- inline.h: shared objects of recompiled code ---- */

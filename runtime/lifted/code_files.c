@@ -11,10 +11,12 @@
 #include "base/counters.h"
 #include "base/kernel_proc.h"
 #include "base/lock.h"
+#include "base/marks.h"
 #include "base/messages.h"
 #include "base/options.h"
 #include "lifted/module.h"
 #include "lifted/store.h"
+#include "lifted/upcalls.h"
 #include "memory/values.h"
 
 #include <elf.h>
@@ -164,13 +166,18 @@ void mr_code_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t o
     if (pages_of[number] == 0)
         changed[number] = false;
     note(guest, size_bytes, number);
+    if (mr_marks != NULL)
+        mr_marks_mapped(guest, size_bytes, fd, offset, mr_code_file(number), &status);
     mr_unlock();
 }
 
 void mr_code_file_unmapped(uint32_t guest, uint32_t size_bytes)
 {
-    if (mr_code_file_count() != 0)
-        note(guest, size_bytes, 0);
+    if (mr_code_file_count() == 0)
+        return;
+    if (mr_marks != NULL)
+        mr_marks_unmapped(guest, size_bytes);
+    note(guest, size_bytes, 0);
 }
 
 /* Whether a page has code of the file. A dynamic linker maps the whole of a file executable first, then its data anew. */

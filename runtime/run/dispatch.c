@@ -8,6 +8,7 @@
  */
 #include "base/counters.h"
 #include "base/instructions.h"
+#include "base/marks.h"
 #include "base/observe.h"
 #include "base/options.h"
 #include "baseline/baseline.h"
@@ -226,6 +227,8 @@ void mr_run_thread(struct mr_state *s, uint32_t pc)
     mr_signal_stack_enter();
     if (mr_counter_map != NULL)
         mr_set_counters(mr_counter_map);
+    if (mr_marks != NULL)
+        mr_set_counters(mr_marks);
     MR_TELL(sample_thread_begins);
     mr_run_outermost(s, pc, NEVER_PC);
     MR_TELL(sample_thread_ends);

@@ -5,6 +5,7 @@
  */
 #include "base/counters.h"
 #include "base/instructions.h"
+#include "base/marks.h"
 #include "base/observe.h"
 #include "base/options.h"
 #include "baseline/baseline.h"
@@ -59,6 +60,13 @@ static bool run_translated(struct mr_state *s, uint32_t *pc, uint32_t stop_pc, u
     return false;
 }
 
+static void note(const struct mr_state *s, uint32_t pc, uint32_t word)
+{
+    mr_mark(pc, MR_INSTRUCTION_BYTES, false);
+    if (mr_comparing)
+        mr_note_comparison(s, pc, word);
+}
+
 /* Runs instructions from *pc on up to a jump, which it performs; moves *pc to the jump and returns its target. A branch that is
  * not taken is no jump, unless it leads to stop_pc. */
 static inline uint32_t run_to_jump(struct mr_state *s, uint32_t *pc, uint32_t stop_pc)
@@ -66,8 +74,8 @@ static inline uint32_t run_to_jump(struct mr_state *s, uint32_t *pc, uint32_t st
     for (uint32_t at = *pc;;) {
         *(volatile uint32_t *)&s->pc = at;
         uint32_t word = mr_fetch(at);
-        if (__builtin_expect(mr_comparing, false))
-            mr_note_comparison(s, at, word);
+        if (__builtin_expect(mr_noting, false))
+            note(s, at, word);
         uint32_t following = mr_next_pc(at), next = mr_perform(s, word, following);
         if (__builtin_expect(next != following, false) && /* or else compilers put a jump into the loop */
             (next != mr_return_pc(at) || next == stop_pc)) {

@@ -20,6 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("files",),
     ("abi", "profiles"),
     ("elf",),
+    ("coverage",),
     ("memory",),
     ("isa",),
     ("analysis",),

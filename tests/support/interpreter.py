@@ -23,7 +23,7 @@ from tests.support.tools import need
 SOURCES = ["cpu/interp.c", "cpu/interp_integer.c", "cpu/interp_memory.c", "cpu/interp_float.c", "cpu/fpu.c"]
 SOURCES += ["cpu/interp_dsp.c", "cpu/interp_dsp_accumulators.c", "cpu/mips16.c", "cpu/interp_mips16.c"]
 SOURCES += ["cpu/fpu_arithmetic.c", "run/interpret.c", "base/host_thread.c", "base/observe.c"]
-SOURCES += ["base/options.c", "base/counters.c", "cpu/model.c", "memory/shadow.c"]
+SOURCES += ["base/options.c", "base/counters.c", "base/marks.c", "cpu/model.c", "memory/shadow.c"]
 FLAGS = ["-std=c11", "-O2", "-g", "-D_GNU_SOURCE=", "-fPIC", "-shared", "-frounding-math", "-ffp-contract=off"]
 CAUSES = {1: "overflow", 2: "trap", 3: "break", 4: "reserved", 5: "address", 6: "fpe", 7: "coprocessor", 100: "syscall",
           101: "synci", 102: "signal"}  # fmt: skip

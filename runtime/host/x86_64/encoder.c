@@ -102,6 +102,12 @@ uint8_t *mr_write_add_kept(uint8_t *to)
     return put(to, "\x01\xd9", 2); /* add ecx, ebx */
 }
 
+/* A displacement is signed, and guest addresses are below 0x80000000. */
+uint8_t *mr_write_mark(uint8_t *to, uint32_t guest, uint8_t value)
+{
+    return put(put32(put(to, "\x65\xc6\x04\x25", 4), guest), &value, 1); /* mov byte gs:[...], ... */
+}
+
 /* rcx holds what is returned (convention.TEMPORARY), r12 the pointer to the state. */
 static uint8_t *put_leave(uint8_t *to, bool pops_pc, uint32_t result, const uint8_t *leave)
 {

@@ -144,6 +144,15 @@ static bool is_unreachable_script(const struct target *target, const struct mr_c
 
 /* ---- the next host ---- */
 
+/* Has the next host get the descriptors that its options name, or not. */
+static void hand_over(bool over, int program, int host)
+{
+    const int handed[] = {program, host, mr_own_descriptor(MR_OWN_MARKS)};
+    for (size_t i = 0; i < sizeof handed / sizeof *handed; i++)
+        if (handed[i] >= 0)
+            fcntl(handed[i], F_SETFD, over ? 0 : FD_CLOEXEC);
+}
+
 /* first: the program's arguments, with MOST_WORDS free places before them. The guest may have left no number for the host; then
  * its name leads to it. */
 static int64_t run_in_host(const struct target *target, int program, const char **first)
@@ -164,15 +173,11 @@ static int64_t run_in_host(const struct target *target, int program, const char 
     memcpy(first - count, words, count * sizeof *words);
     mr_threads_leave_robust_lists();
     mr_signals_hand_on(true);
-    fcntl(program, F_SETFD, 0);
-    if (host >= 0)
-        fcntl(host, F_SETFD, 0);
+    hand_over(true, program, host);
     syscall(SYS_execveat, host, host >= 0 ? "" : mr_own_lost_name(MR_OWN_HOST), first - count, target->environment,
             host >= 0 ? AT_EMPTY_PATH : 0);
     int error = errno;
-    if (host >= 0)
-        fcntl(host, F_SETFD, FD_CLOEXEC);
-    fcntl(program, F_SETFD, FD_CLOEXEC);
+    hand_over(false, program, host);
     return -error;
 }
 
