@@ -25,7 +25,7 @@ struct mr_option_row {
     void (*apply)(const char *argument);    /* where neither will do */
     const char *(*hand_on)(bool same); /* where that will not do: the argument for that host, or NULL: it gets none */
 };
-enum { MR_OPTION_ROWS = 46 };
+enum { MR_OPTION_ROWS = 47 };
 extern const struct mr_option_row mr_option_rows[];
 
 /* What the command line, or the environment, has given so far. */

@@ -175,6 +175,7 @@ static const char *hand_on_guest_cpu(bool same __attribute__((unused)))
 }
 
 static void parse_host_fd(const char *text) { mr_options.host_fd = (int)whole_number(text); }
+static void parse_complaint(const char *text) { mr_options.complaint_fd = (int)whole_number(text); }
 static void parse_marks(const char *text) { mr_options.marks_fd = (int)whole_number(text); }
 static const char *hand_on_marks(bool same __attribute__((unused))) { return mr_marks_hand_on(); }
 static void parse_program_fd(const char *text) { mr_options.program_fd = (int)whole_number(text); }
@@ -291,6 +292,8 @@ const struct mr_option_row mr_option_rows[] = {
     {.name = "--check-memory", .flag = &mr_options.check_memory,
      .help = "end the program where it touches memory behind or before a block of its heap, or one that it has freed;\n"
              "no recompiled code runs"},
+    {.name = "--complaint", .argument = "FD", .apply = parse_complaint,
+     .help = "write what --check-memory finds to the descriptor FD, not to standard error"},
     {.name = "--allocator", .argument = "NAME=PLACE,...", .text = &mr_options.allocator,
      .help = "where --check-memory finds malloc, free and so on: names of symbols or addresses (malloc=0x401230)"},
     {.name = "--desock", .argument = "PORT|any", .text = &mr_options.desock, .inherited = true,

@@ -1,28 +1,22 @@
 """Runs the host and then writes which instructions ran: `mipsrec run --coverage FILE`.
 
-The host marks memory that this process has, too, so nothing is lost however the program ends. This process passes
-signals on, and at the end is ended as the program was.
+The host marks memory that this process has, too, so nothing is lost however the program ends.
 """
 
 from __future__ import annotations
 
 import os
-import resource
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..cache.folders import remove_private_folder
 from ..coverage import drcov, lcov, marks
-from ..errors import BuildError, WriteError, one_line
+from ..errors import WriteError, one_line
 from ..files import trust
 from ..files.temporary_folder import opened_output, write_result
 from ..files.trusted_path import check_program
+from .attended_run import attended, end_as
 
-_PASSED_ON = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2,
-              signal.SIGALRM}  # fmt: skip
-_WATCHED = {*_PASSED_ON, signal.SIGCHLD}
 TRACE_ENDING = ".info"
 """Of the name of a file that is to be one of lcov."""
 
@@ -37,22 +31,15 @@ def run_covered(host: Sequence[str], guest: Sequence[str], output: Path) -> int:
     check_program(host[0])
     handle = marks.new_file()
     os.set_inheritable(handle, True)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     is_written = True
-    try:
-        status = _run([*host, "--marks", str(handle), *guest], before)
-        _write(output, marks.read(handle))
-    except WriteError as error:
-        is_written = False
-        _say(str(error))
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    sys.stderr.flush()
-    if os.WIFSIGNALED(status):
-        _end_by(os.WTERMSIG(status))
-    return os.waitstatus_to_exitcode(status) or int(not is_written)
+    with attended() as run:
+        status = run([*host, "--marks", str(handle), *guest])
+        try:
+            _write(output, marks.read(handle))
+        except WriteError as error:
+            is_written = False
+            _say(str(error))
+    return end_as(status) or int(not is_written)
 
 
 def _say(text: str) -> None:
@@ -104,39 +91,3 @@ def _trace(output: Path, files: list[marks.ExecutedFile]) -> bytes:
     if files[0].path in reasons:
         _say(f"{output}: has nothing of {files[0].path}: {reasons[files[0].path]}")
     return trace.text.encode(errors="surrogateescape")
-
-
-# ---- the process ----
-
-
-def _run(words: list[str], mask: set[int | signal.Signals]) -> int:
-    """Run the host to its end, with a mask of signals; return the status that wait(2) tells.
-
-    Signals that are sent to this process go on to it. Those of a terminal, which the kernel sends, it gets itself.
-    """
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    try:
-        usual = [signal.SIGPIPE, signal.SIGXFSZ]  # Python ignores them
-        child = os.posix_spawn(words[0], words, os.environ, setsigmask=mask, setsigdef=usual)
-    except OSError as error:
-        raise BuildError(f"{words[0]}: cannot be run ({error.strerror})") from error
-    while True:
-        came = signal.sigwaitinfo(_WATCHED)
-        if came.si_signo == signal.SIGCHLD:
-            ended, status = os.waitpid(child, os.WNOHANG)
-            if ended:
-                return status
-        elif came.si_code <= 0:  # SI_USER and its like
-            os.kill(child, came.si_signo)
-
-
-def _end_by(number: int) -> None:
-    """End this process by a signal, without a core of its own."""
-    remove_private_folder()
-    _, most = resource.getrlimit(resource.RLIMIT_CORE)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, most))
-    if number not in (signal.SIGKILL, signal.SIGSTOP):
-        signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
-    os.kill(os.getpid(), number)
-    os._exit(128 + number)

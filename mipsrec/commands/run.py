@@ -382,4 +382,9 @@ def main(arguments: argparse.Namespace) -> int:
 
         _forget_coerced_locale()
         return run_covered([str(host_executable()), *words], guest_words(arguments), Path(arguments.coverage))
+    if getattr(arguments, "check_memory", False):
+        from .checked_run import run_checked
+
+        _forget_coerced_locale()
+        return run_checked([str(host_executable()), *words], guest_words(arguments))
     return become_host(host_executable(), [*words, *guest_words(arguments)])

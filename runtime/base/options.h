@@ -37,6 +37,7 @@ struct mr_options {
     const char *counters_path; /* file of the map of counters (coverage/coverage.c), or NULL */
     const char *desock;       /* the port of the service that gets standard input (calls/desock.c), `any`, or NULL */
     bool check_memory;        /* a heap that knows its blocks, and a look at each access (heap/) */
+    int complaint_fd;         /* where that says what is wrong, or -1: standard error */
     const char *allocator;    /* which functions are malloc and its like, or NULL: those of that name */
     const char *cover;        /* which files count decisions, or NULL: the program */
     uint32_t profile_rate;    /* of them in a second */

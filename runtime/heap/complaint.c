@@ -2,19 +2,35 @@
 #include "base/messages.h"
 #include "heap/heap.h"
 #include "lifted/code_files.h"
+#include "linux/descriptors.h"
 #include "linux/signals.h"
 #include "linux/upcalls.h"
 #include "memory/shadow.h"
 
+#include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
+
+/* To the descriptor of --complaint, where one is given: mipsrec run adds source lines. */
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
+{
+    char text[4600];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    int fd = mr_own_descriptor(MR_OWN_COMPLAINT);
+    if (fd < 0 || write(fd, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1) < 0)
+        mr_print_error("%s", text);
+}
 
 static void print_place(const char *what, uint32_t pc)
 {
     char place[4400];
     if (mr_code_file_describe(pc, true, place, sizeof place))
-        mr_print_error("mipsrec-host:   %s %s\n", what, place);
+        say("mipsrec-host:   %s %s\n", what, place);
     else
-        mr_print_error("mipsrec-host:   %s 0x%08x\n", what, pc);
+        say("mipsrec-host:   %s 0x%08x\n", what, pc);
 }
 
 static void print_trace(const struct mr_trace *trace)
@@ -27,7 +43,7 @@ static void print_kept(const char *what, uint32_t number)
 {
     struct mr_trace trace;
     mr_trace_get(number, &trace);
-    mr_print_error("mipsrec-host: %s\n", what);
+    say("mipsrec-host: %s\n", what);
     print_trace(&trace);
 }
 
@@ -36,13 +52,13 @@ static void print_position(const struct mr_block *block, uint32_t guest)
     const char *kind = block->state == MR_BLOCK_FREED ? "freed block" : "block";
     uint32_t inside = guest - block->at;
     if (guest < block->at)
-        mr_print_error("mipsrec-host: that is %u bytes before a %s of %u bytes at 0x%08x\n", block->at - guest, kind,
+        say("mipsrec-host: that is %u bytes before a %s of %u bytes at 0x%08x\n", block->at - guest, kind,
                        block->size_bytes, block->at);
     else if (inside < block->size_bytes)
-        mr_print_error("mipsrec-host: that is %u bytes into a %s of %u bytes at 0x%08x\n", inside, kind, block->size_bytes,
+        say("mipsrec-host: that is %u bytes into a %s of %u bytes at 0x%08x\n", inside, kind, block->size_bytes,
                        block->at);
     else
-        mr_print_error("mipsrec-host: that is %u bytes behind a %s of %u bytes at 0x%08x\n", inside - block->size_bytes, kind,
+        say("mipsrec-host: that is %u bytes behind a %s of %u bytes at 0x%08x\n", inside - block->size_bytes, kind,
                        block->size_bytes, block->at);
 }
 
@@ -50,7 +66,7 @@ static void print_block(uint32_t guest)
 {
     const struct mr_block *block = mr_block_near(guest);
     if (block == NULL) {
-        mr_print_error("mipsrec-host: that is in no block of the heap\n");
+        say("mipsrec-host: that is in no block of the heap\n");
         return;
     }
     print_position(block, guest);
@@ -70,10 +86,10 @@ void mr_heap_bad_access(struct mr_state *s, uint32_t guest, uint32_t size_bytes,
     uint32_t wrong = mr_shadow_find(guest, size_bytes);
     mr_heap_unwind(s, s->pc, false, &trace);
     if (caller != NULL)
-        mr_print_error("mipsrec-host: heap error: %s %s %u bytes at 0x%08x, of which 0x%08x is wrong\n", caller,
+        say("mipsrec-host: heap error: %s %s %u bytes at 0x%08x, of which 0x%08x is wrong\n", caller,
                        stores ? "has written" : "reads", size_bytes, guest, wrong);
     else
-        mr_print_error("mipsrec-host: heap error: %s at 0x%08x\n", stores ? "store" : "load", wrong);
+        say("mipsrec-host: heap error: %s at 0x%08x\n", stores ? "store" : "load", wrong);
     print_trace(&trace);
     print_block(wrong);
     die(s, wrong);
@@ -84,7 +100,7 @@ void mr_heap_bad_pointer(struct mr_state *s, uint32_t guest, const char *functio
     struct mr_trace trace;
     const struct mr_block *block = mr_block_at(guest);
     mr_heap_unwind(s, s->pc, true, &trace);
-    mr_print_error("mipsrec-host: heap error: %s of 0x%08x, which is %s\n", function, guest,
+    say("mipsrec-host: heap error: %s of 0x%08x, which is %s\n", function, guest,
                    block != NULL && block->state == MR_BLOCK_FREED ? "freed already" : "not the beginning of a block");
     print_trace(&trace);
     print_block(guest);

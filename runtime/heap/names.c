@@ -8,6 +8,7 @@
 #include "heap/heap.h"
 #include "lifted/code_files.h"
 #include "lifted/upcalls.h"
+#include "linux/descriptors.h"
 #include "memory/shadow.h"
 #include "memory/values.h"
 
@@ -161,6 +162,7 @@ void mr_heap_start(void)
     if (!mr_options.check_memory)
         return;
     check_names();
+    mr_own_keep(MR_OWN_COMPLAINT, mr_options.complaint_fd);
     reserve_shadow();
     mr_options.engine_interp = true; /* recompiled code does not look */
 }

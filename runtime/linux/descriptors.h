@@ -80,6 +80,7 @@ enum mr_own {
     MR_OWN_PROFILE, /* the folder of the file of --profile */
     MR_OWN_DEBUGGER_WAKE, /* an eventfd that the debugger's thread looks at (gdb/rights.c) */
     MR_OWN_INPUT, MR_OWN_OUTPUT, /* what standard input and output were at first (calls/desock.c) */
+    MR_OWN_COMPLAINT, /* where --check-memory writes what is wrong (heap/complaint.c) */
     MR_OWN_MARKS,   /* the file of marks of executed code (coverage/marks.c) */
     MR_OWN_COUNT,
 };

@@ -17,7 +17,7 @@ bool mr_heap_called(struct mr_state *s, uint32_t pc, uint32_t *after);
 /* Looks at the memory that a call has read or written, which was made with these four arguments. (heap/accesses.c) */
 void mr_check_call(struct mr_state *s, uint32_t number, const uint32_t arguments[4], int64_t result);
 
-#define MR_OPTION_WORDS 92
+#define MR_OPTION_WORDS 94
 /* The options that a program executed by the guest runs with, as words of a command line. Returns how many. same_program: it
  * is the file that runs now, so that its library is right for it, too. */
 uint32_t mr_options_hand_on(const char *words[MR_OPTION_WORDS], bool same_program);

@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -67,6 +68,18 @@ def test_a_fault(program: Path, host: Path, way: str, number: int) -> None:
         assert "<main" in made and ("<make" in made) == place.endswith(("21", "20", "300000"))
     if "freed block" in place:
         assert "<drop" in result.stderr.split("and freed")[1]
+
+
+def test_lines_of_the_source(program: Path) -> None:
+    """`mipsrec run` names them, and ends as the program did."""
+    words = [sys.executable, "-m", "mipsrec", "run", "--check-memory", program]
+    result = subprocess.run([*words, "3"], capture_output=True, text=True, timeout=600)
+    lines = {name: text.count("\n", 0, text.index(part)) + 1 for text in [SOURCE.read_text()] for name, part in
+             (("load", "static void load"), ("make", "static char *make"), ("drop", "static void drop"))}  # fmt: skip
+    assert result.returncode == -signal.SIGABRT
+    for name, line in lines.items():
+        assert re.search(rf"<{name}\+?[0-9a-fx]*> of .*, .*guest\.c:{line}$", result.stderr, re.M), result.stderr
+    assert subprocess.run([*words, "0"], capture_output=True, timeout=600).returncode == 0
 
 
 def test_the_same_faults_natively(tmp_path: Path) -> None:
