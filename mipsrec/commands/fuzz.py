@@ -32,6 +32,7 @@ First the program is recompiled with counters, so that AFL++ sees which inputs t
   mipsrec fuzz prog.elf --seeds DIR -- @@       begins with the inputs in DIR: small and valid ones find more
   mipsrec fuzz prog.elf --seconds 600 --until-crash -- @@
   mipsrec fuzz prog.elf --entry main -- @@      what comes before main is done once, not for each input
+  mipsrec fuzz httpd --desock 80 -- -f          the input is what a client of the service sends
   mipsrec fuzz prog.elf --triage -o DIR -- @@   only sorts the crashes that are in DIR, also those of afl-fuzz
 
 It goes on until Ctrl-C, or as --seconds and --until-crash say. The same command goes on with what is in FINDINGS.
@@ -69,6 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--check-memory", action="store_true",
                         help="a wrong access to the heap is a crash, as with `mipsrec run --check-memory`; runs no "
                         "recompiled code")  # fmt: skip
+    parser.add_argument("--desock", metavar="PORT|any",
+                        help="the input is the one connection of a service: of the TCP port that it listens at, or the "
+                        "first, as with `mipsrec run --desock`")  # fmt: skip
     parser.add_argument("--triage", action="store_true", help="find nothing; sort the crashes that FINDINGS has")
     add_sysroot(parser)
     add_program(parser)
@@ -93,7 +97,13 @@ def _target(arguments: argparse.Namespace) -> Target:
     root = arguments.sysroot or os.environ.get("MIPSREC_SYSROOT") or None
     sysroot = str(sysroot_of(arguments).root) if root is not None else None
     words, checks = (*arguments.words, *arguments.arguments), arguments.check_memory or "AFL_USE_QASAN" in os.environ
-    return Target(Path(os.path.abspath(program)), words, sysroot, entry, checks)
+    desock = arguments.desock or os.environ.get("MIPSREC_DESOCK") or None
+    if desock is not None and not (desock == "any" or (desock.isdecimal() and 0 < int(desock) < 1 << 16)):
+        raise UsageError(f"--desock {desock}: give the port that the service listens at (1 to 65535), or any")
+    target = Target(Path(os.path.abspath(program)), words, sysroot, entry, checks, desock)
+    if desock is not None and target.reads_file:
+        raise UsageError(f"--desock gives the input to a connection, so {INPUT} stands for nothing; leave one out")
+    return target
 
 
 def _recompile(target: Target, arguments: argparse.Namespace) -> None:

@@ -32,7 +32,7 @@ _REASON = re.compile(r"(?:PROGRAM ABORT|SYSTEM ERROR) : *(.+)")
 class Target:
     """What is fuzzed. `arguments` have `@@` where the input is a file; `entry` is where each input begins.
 
-    `checks_memory`: a wrong access to the heap is a crash.
+    `checks_memory`: a wrong access to the heap is a crash. `desock`: the port of a service, for whose client the input is.
     """
 
     program: Path
@@ -40,6 +40,7 @@ class Target:
     sysroot: str | None = None
     entry: int | None = None
     checks_memory: bool = False
+    desock: str | None = None
 
     @property
     def reads_file(self) -> bool:
@@ -68,6 +69,8 @@ def environment(target: Target, names: Path) -> dict[str, str]:
         variables["QEMU_LD_PREFIX"] = os.path.abspath(target.sysroot)
     if target.checks_memory:
         variables["AFL_USE_QASAN"] = "1"
+    if target.desock is not None:
+        variables["MIPSREC_DESOCK"] = target.desock
     if target.entry is not None:
         variables["AFL_ENTRYPOINT"] = f"{target.entry:#x}"
     return variables

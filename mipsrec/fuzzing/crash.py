@@ -84,8 +84,10 @@ class Crash:
 
 def host_words(target: Target) -> list[str]:
     """Return the host's options to show a crash; `mipsrec run` takes the same."""
-    root = ["--sysroot", target.sysroot] if target.sysroot is not None else []
-    return ["--tier", TIER, "--report", *(["--check-memory"] if target.checks_memory else []), *root]
+    words = ["--check-memory"] if target.checks_memory else []
+    words += ["--desock", target.desock] if target.desock is not None else []
+    words += ["--sysroot", target.sysroot] if target.sysroot is not None else []
+    return ["--tier", TIER, "--report", *words]
 
 
 def seen_again(target: Target, path: Path, folder: Path) -> Crash | None:

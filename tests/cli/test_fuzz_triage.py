@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.commandline import environment, mipsrec
 from tests.support.compiled import compile_guest
+from tests.support.paths import GUESTS
 from tests.support.tools import need
 
 CRASHES = r"""
@@ -167,3 +168,19 @@ def test_check_memory(tmp_path: Path) -> None:
         and "crashes/SIGABRT-spill-1: SIGABRT in spill, called by main; 1 input" in checked.stdout
     )
     assert "heap error: store" in (tmp_path / "findings/crashes/SIGABRT-spill-1/report.txt").read_text()
+
+
+def test_a_crash_of_a_service(tmp_path: Path) -> None:
+    """With --desock an input is what its client sends, also when it is run again."""
+    need("afl-tmin", "afl++")
+    service = compile_guest(tmp_path, "big", (GUESTS / "service.c").read_text(), "-static", "-w")
+    place = tmp_path / "findings/default/crashes"
+    place.mkdir(parents=True)
+    (tmp_path / "findings/default/queue").mkdir()
+    (place / "id:000000,sig:11").write_bytes(b"BUG and more")
+    ended = mipsrec("fuzz", service, "--triage", "--desock", "80", "-o", tmp_path / "findings")
+    (found,) = (tmp_path / "findings/crashes").glob("SIGSEGV-answer-1")
+    assert ended.returncode == 3 and "--desock 80" in (found / "run.sh").read_text()
+    assert (found / "input").read_bytes() == b"BUG"
+    wrong = mipsrec("fuzz", service, "--triage", "--desock", "http", "-o", tmp_path / "findings")
+    assert wrong.returncode == 2 and "give the port that the service listens at" in wrong.stderr
