@@ -32,7 +32,8 @@ _REASON = re.compile(r"(?:PROGRAM ABORT|SYSTEM ERROR) : *(.+)")
 class Target:
     """What is fuzzed. `arguments` have `@@` where the input is a file; `entry` is where each input begins.
 
-    `checks_memory`: a wrong access to the heap is a crash. `desock`: the port of a service, for whose client the input is.
+    `checks_memory`: a wrong access to the heap is a crash. `desock`: the port of a service, which gets the input from a
+    client.
     """
 
     program: Path
