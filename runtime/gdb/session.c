@@ -3,7 +3,6 @@
  * Enters: the options. Leaves: the connection as a descriptor of the host's own, and the server's thread. The guest does not
  * see that thread but in /proc/self/task. It blocks all signals, so that the guest's come to the guest's threads.
  */
-#include "base/lock.h"
 #include "base/messages.h"
 #include "base/observe.h"
 #include "base/options.h"
@@ -11,9 +10,9 @@
 #include "gdb/parts.h"
 #include "linux/descriptors.h"
 #include "linux/signals.h"
+#include "linux/threads.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -109,23 +108,10 @@ static void *serve(void *unused)
     return unused;
 }
 
-/* As sys_thread.c makes threads: the libc's first one takes signals that are the guest's. */
 static void make_server(void)
 {
-    pthread_attr_t attributes;
-    pthread_t thread;
     users = users_now();
-    mr_signals_own_reserved();
-    uint64_t mask = mr_signals_set_host_mask(~(uint64_t)0);
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, SERVER_STACK_BYTES);
-    mr_lock();
-    int error = pthread_create(&thread, &attributes, serve, NULL);
-    mr_signals_keep_reserved();
-    mr_unlock();
-    pthread_attr_destroy(&attributes);
-    mr_signals_set_host_mask(mask);
+    int error = mr_own_thread_make(serve, SERVER_STACK_BYTES);
     if (error != 0)
         mr_fail("cannot make a thread for the debugger: %s", strerror(error));
 }

@@ -5,6 +5,7 @@
 #include "base/host_thread.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -29,5 +30,9 @@ void mr_thread_release(void);
 void mr_thread_set_clear_tid(uint32_t guest);
 void mr_thread_set_robust_list(uint32_t head);
 int64_t mr_thread_find_robust_list(int32_t number, uint32_t *head); /* 0 or -errno */
+
+/* Makes a thread of the host's own, as sys_thread.c makes guest threads: the libc's first one takes signals that are the guest's.
+ * The body first blocks all signals (mr_signals_set_host_mask): the libc lets signal 32 in. Returns 0 or an error number. */
+int mr_own_thread_make(void *(*body)(void *), size_t stack_bytes);
 
 #endif

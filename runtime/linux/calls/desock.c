@@ -8,20 +8,19 @@
  */
 #include "linux/calls/desock.h"
 
-#include "base/lock.h"
 #include "base/messages.h"
 #include "base/numbers.h"
 #include "base/options.h"
 #include "linux/descriptors.h"
 #include "linux/fault.h"
 #include "linux/signals.h"
+#include "linux/threads.h"
 #include "linux/upcalls.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -129,26 +128,6 @@ static void *body(void *unused)
     return unused;
 }
 
-/* As sys_thread.c makes threads. */
-static void make_thread(void)
-{
-    pthread_attr_t attributes;
-    pthread_t thread;
-    mr_signals_own_reserved();
-    uint64_t mask = mr_signals_set_host_mask(~(uint64_t)0);
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    mr_lock();
-    int error = pthread_create(&thread, &attributes, body, NULL);
-    mr_signals_keep_reserved();
-    mr_unlock();
-    pthread_attr_destroy(&attributes);
-    mr_signals_set_host_mask(mask);
-    if (error != 0)
-        mr_fail("--desock: cannot make a thread: %s", strerror(error));
-}
-
 void mr_desock_listen(int fd)
 {
     socklen_t size_bytes = sizeof place;
@@ -157,7 +136,9 @@ void mr_desock_listen(int fd)
         (place.any.sa_family != AF_INET && place.any.sa_family != AF_INET6))
         return;
     has_begun = true;
-    make_thread();
+    int error = mr_own_thread_make(body, STACK_BYTES);
+    if (error != 0)
+        mr_fail("--desock: cannot make a thread: %s", strerror(error));
 }
 
 /* ---- the end ---- */
