@@ -30,8 +30,8 @@ static struct own {
     dev_t device;
     ino_t inode;
     char name[PATH_MAX]; /* then */
-} own[MR_OWN_COUNT] = {{.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1},
-                       {.fd = -1}, {.fd = -1}};
+} own[MR_OWN_COUNT] = {{.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1},
+                       {.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}};
 
 static bool host_stays; /* no name leads to it for sure, so it makes no way */
 
