@@ -24,6 +24,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define MOST_INPUT_BYTES (1u << 20) /* MAX_FILE of its config.h */
@@ -56,7 +57,7 @@ static void find_registers(void)
         size_register = register_named(text + length + 1, strlen(text + length + 1));
     shared = mr_fuzzer_memory("__AFL_SHM_FUZZ_ID", "inputs");
     if (shared == NULL)
-        mr_fail("MIPSREC_FUZZ_BUFFER wants inputs in shared memory (__AFL_SHM_FUZZ_ID), as afl-fuzz and afl-showmap have them");
+        mr_fail("MIPSREC_FUZZ_BUFFER wants inputs in shared memory (__AFL_SHM_FUZZ_ID), as afl-fuzz and `afl-showmap -i DIR` have them");
 }
 
 bool mr_persistent_start(uint32_t bias)
@@ -185,6 +186,7 @@ void mr_persistent_loop(struct mr_state *s)
 {
     if (function == 0)
         return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a process that has stopped itself would stay */
     make_buffer();
     mr_set_counters(mr_counter_map);
     GPR(s, MR_REG_RA) = MR_RETURN_PC;

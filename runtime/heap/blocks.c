@@ -1,8 +1,8 @@
 /* The heap: blocks of guest memory with room around them that nobody may touch, in regions of equal chunks.
  *
- * A region has chunks of one size, and is never given back. A chunk has a margin, the block, and another margin. A freed block
- * waits, untouchable, until so many bytes have been freed after it (QUARANTINE_BYTES). What is too large for chunks has a region
- * of its own.
+ * A region has chunks of one size, and stays. A chunk has a margin, the block, and another margin. A freed block waits,
+ * untouchable, until so many bytes have been freed after it (QUARANTINE_BYTES). What is too large for chunks has a region of its
+ * own, which is given back behind that.
  */
 #include "heap/heap.h"
 #include "memory/memory.h"
@@ -28,7 +28,6 @@ struct region {
 static struct region *region_of[(UINT64_C(1) << 32) / UNIT_BYTES];
 static struct region *current[CLASSES]; /* that still has chunks which were never used */
 static struct mr_block *ready[CLASSES]; /* chunks that are to be used again */
-static struct mr_block *ready_large;    /* whole regions; any size */
 static struct {
     struct mr_block *first, *last;
     uint64_t size_bytes;
@@ -85,13 +84,26 @@ static struct region *region_with(const struct mr_block *block)
     return region_of[block->at / UNIT_BYTES];
 }
 
+static void give_back(struct region *region)
+{
+    for (uint32_t at = region->start; at - region->start < region->chunk_bytes; at += UNIT_BYTES)
+        region_of[at / UNIT_BYTES] = NULL;
+    mr_shadow_allow(region->start, region->chunk_bytes);
+    mr_unmap(region->start, region->chunk_bytes);
+    free(region);
+}
+
 static void take_first_waiting(void)
 {
     struct mr_block *block = quarantine.first;
     struct region *region = region_with(block);
     quarantine.first = block->next;
     quarantine.size_bytes -= region->chunk_bytes;
-    struct mr_block **list = is_large(region) ? &ready_large : &ready[class_of(region->chunk_bytes)];
+    if (is_large(region)) {
+        give_back(region);
+        return;
+    }
+    struct mr_block **list = &ready[class_of(region->chunk_bytes)];
     block->next = *list;
     *list = block;
 }
@@ -121,12 +133,6 @@ static struct mr_block *next_unused(struct region *region)
 static struct mr_block *large_chunk(uint32_t chunk_bytes)
 {
     uint32_t size_bytes = (chunk_bytes + UNIT_BYTES - 1) & ~(UNIT_BYTES - 1);
-    for (struct mr_block **at = &ready_large; *at != NULL; at = &(*at)->next)
-        if (region_with(*at)->chunk_bytes >= size_bytes && region_with(*at)->chunk_bytes / 2 <= size_bytes) {
-            struct mr_block *found = *at;
-            *at = found->next;
-            return found;
-        }
     struct region *region = make_region(size_bytes, size_bytes);
     if (region == NULL)
         return NULL;

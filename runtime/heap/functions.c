@@ -76,6 +76,17 @@ static bool is_power_of_two(uint32_t number)
     return number != 0 && (number & (number - 1)) == 0;
 }
 
+#define MOST_ALIGNMENT (1u << 30)
+
+/* As C libraries do for memalign, to a power of two. */
+static uint32_t rounded_up(uint32_t alignment)
+{
+    uint32_t power = 1;
+    while (power < alignment)
+        power *= 2;
+    return power;
+}
+
 /* Returns an error number of MIPS. */
 static uint32_t make_at(struct mr_state *s, uint32_t to, uint32_t alignment, uint32_t size_bytes)
 {
@@ -100,7 +111,7 @@ uint32_t mr_function_perform(struct mr_state *s, enum mr_function_kind kind)
         return made;
     case MR_REALLOC: return resize(s, a, b, name);
     case MR_FREE: release(s, a, name); return GPR(s, MR_REG_V0);
-    case MR_MEMALIGN: return is_power_of_two(a) ? make(s, b, a) : 0;
+    case MR_MEMALIGN: return a <= MOST_ALIGNMENT ? make(s, b, rounded_up(a)) : 0;
     case MR_POSIX_MEMALIGN: return make_at(s, a, b, GPR(s, MR_REG_A0 + 2));
     case MR_VALLOC: return make(s, a, MR_PAGE_BYTES);
     case MR_PVALLOC: return a < UINT32_MAX - MR_PAGE_BYTES ? make(s, (uint32_t)mr_page_up(a), MR_PAGE_BYTES) : 0;

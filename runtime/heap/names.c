@@ -51,15 +51,22 @@ static bool named_place(const char *name, char *text, size_t size_bytes)
 
 static void check_names(void)
 {
+    bool was_given[NAMES] = {false};
     for (const char *at = mr_options.allocator; at != NULL && *at != 0; at += strcspn(at, ","), at += *at == ',') {
         unsigned i = 0;
         while (i < NAMES && (strncmp(at, names[i].name, strlen(names[i].name)) != 0 || at[strlen(names[i].name)] != '='))
             i++;
+        if (i < NAMES && was_given[i])
+            mr_fail("--allocator names %s twice", names[i].name);
+        if (i < NAMES)
+            was_given[i] = true;
         if (i == NAMES)
             mr_fail("--allocator: '%.*s' is not NAME=SYMBOL or NAME=0xADDRESS, where NAME is malloc, calloc, realloc, free or "
                     "another function of that kind", (int)strcspn(at, ","), at);
     }
 }
+
+static bool was_found[NAMES]; /* what --allocator says of a name, in a file */
 
 static void hook_addresses(uint32_t low, uint32_t high)
 {
@@ -67,8 +74,10 @@ static void hook_addresses(uint32_t low, uint32_t high)
     uint32_t function;
     for (unsigned i = 0; i < NAMES; i++)
         if (named_place(names[i].name, text, sizeof text) && mr_parse_address(text, &function) && function >= low &&
-            function < high)
+            function < high) {
             mr_function_hook(function, names[i].kind);
+            was_found[i] = true;
+        }
 }
 
 /* ---- symbols of a file ---- */
@@ -89,11 +98,15 @@ static void look_at_symbol(const struct symbols *symbols, const Elf32_Sym *symbo
     mr_heap_note_function(name, function, function + size_bytes);
     if (size_bytes != 0 && size_bytes < MR_HOOK_BYTES)
         return;
-    for (unsigned i = 0; i < NAMES; i++) {
+    /* Static linkers make malloc local; but no C library has cfree any more, so a local one is the program's. */
+    bool is_other = strcmp(name, "cfree") == 0 && ELF32_ST_BIND(symbol->st_info) == STB_LOCAL;
+    for (unsigned i = 0; i < NAMES && !is_other; i++) {
         char text[80];
         bool is_named = named_place(names[i].name, text, sizeof text);
-        if (strcmp(name, is_named ? text : names[i].name) == 0)
-            mr_function_hook(function, names[i].kind);
+        if (strcmp(name, is_named ? text : names[i].name) != 0)
+            continue;
+        mr_function_hook(function, names[i].kind);
+        was_found[i] |= is_named;
     }
 }
 
@@ -169,6 +182,10 @@ void mr_heap_start(void)
 
 void mr_heap_program_loaded(bool is_static)
 {
+    char text[80];
+    for (unsigned i = 0; mr_checking && is_static && i < NAMES; i++)
+        if (named_place(names[i].name, text, sizeof text) && *text != 0 && !was_found[i])
+            mr_fail("--allocator: %s has no function %s, which is to be %s", mr_options.program_path, text, names[i].name);
     if (mr_checking && is_static && !mr_has_malloc)
         mr_fail("--check-memory: %s has no symbol malloc; name its functions: --allocator malloc=0x401230,free=0x401340",
                 mr_options.program_path);

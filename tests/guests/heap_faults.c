@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +23,9 @@ KEPT static void store(volatile char *at) { *at = 1; }
 KEPT static void load(volatile char *at) { sum += *at; }
 KEPT static void store_word(volatile int *at) { *at = 1; }
 KEPT static void store_double(volatile double *at) { *at = 1.5; }
+
+/* No allocator's, in spite of its name. */
+KEPT static int cfree(int *numbers, int number) { numbers[1] = number; return number; }
 
 static void *work(void *seed)
 {
@@ -62,6 +66,19 @@ static void behave(void)
     char *large = make(1000000);
     large[0] = large[999999] = 1;
     drop(large);
+    for (unsigned i = 1; i < 300; i++) { /* 11 GB in all, of which one block at a time lives */
+        large = make(i << 18);
+        sum += large == NULL;
+        store(large);
+        drop(large);
+    }
+#ifdef __mips__
+    aligned = memalign(24, 10); /* becomes 32; AddressSanitizer refuses it */
+    sum += aligned == NULL || (size_t)aligned % 32 != 0;
+    drop(aligned);
+#endif
+    int numbers[2];
+    sum += cfree(numbers, 3) - numbers[1];
     drop(NULL);
     sum += calloc(0x10001, 0x10000) != NULL && sizeof(size_t) == 4;
     pid_t child = fork();
@@ -98,6 +115,8 @@ int main(int argc, char **argv)
     case 12: store_double((double *)(void *)make(20) + 2); break;
     case 13: block = realloc(block, 5); load(block + 5); break;
     case 14: drop(block); sum += (int)write(1, block, 4); break;
+    case 15: sum += (int)readv(open("/dev/zero", O_RDONLY), &(struct iovec){block, 30}, 1); break;
+    case 16: drop(block); sum += (int)writev(1, &(struct iovec){block, 4}, 1); break;
     default: break;
     }
     printf("end\n");

@@ -38,6 +38,8 @@ FAULTS = {
     12: ("store", "0 bytes behind a block of 20", "heap-buffer-overflow"),
     13: ("load", "0 bytes behind a block of 5", "heap-buffer-overflow"),
     14: ("write reads 4 bytes", "0 bytes into a freed block of 21", "heap-use-after-free"),
+    15: ("readv has written 30 bytes", "0 bytes behind a block of 21", "heap-buffer-overflow"),
+    16: ("writev reads 4 bytes", "0 bytes into a freed block of 21", "heap-use-after-free"),
 }
 """By number in guests/heap_faults.c: what is said of the access and of its place, and the kind of AddressSanitizer."""
 
@@ -157,6 +159,9 @@ def test_wrong_names(program: Path, host: Path) -> None:
     for words, said in (
         (("--allocator", "malok=0x1"), "'malok=0x1' is not NAME=SYMBOL or NAME=0xADDRESS"),
         (("--allocator", "malloc"), "'malloc' is not NAME=SYMBOL"),
+        (("--allocator", "malloc=malloc,free=nosuch"), "has no function nosuch, which is to be free"),
+        (("--allocator", "malloc=malloc,malloc=main"), "names malloc twice"),
+        (("--allocator", "malloc=0x1"), "has no function 0x1, which is to be malloc"),
     ):
         result = checked(host, *words, program)
         assert result.returncode == 1 and said in result.stderr and result.stderr.count("\n") == 1

@@ -76,18 +76,25 @@ static bool copy_back(int connection, int output)
     return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-/* Moves what is there of the input into the connection. Returns false at its end, or where the service wants no more. */
-static bool hand_over(int input, int connection)
-{
+/* Part of the input, on its way. */
+struct piece {
     char bytes[4096];
-    ssize_t count = read(input, bytes, sizeof bytes), sent = 0;
-    while (count > 0 && sent < count) {
-        ssize_t now = send(connection, bytes + sent, (size_t)(count - sent), MSG_NOSIGNAL);
-        if (now < 0 && errno != EINTR)
-            return false;
-        sent += now > 0 ? now : 0;
+    ssize_t size_bytes, sent;
+};
+
+/* Sends what the connection takes. Returns false at the end of the input, or where the service wants no more. */
+static bool hand_over(int input, int connection, struct piece *piece)
+{
+    if (piece->sent == piece->size_bytes) {
+        piece->sent = 0;
+        piece->size_bytes = read(input, piece->bytes, sizeof piece->bytes);
     }
-    return count > 0 || (count < 0 && errno == EINTR);
+    if (piece->size_bytes <= 0)
+        return piece->size_bytes < 0 && errno == EINTR;
+    ssize_t now = send(connection, piece->bytes + piece->sent, (size_t)(piece->size_bytes - piece->sent),
+                       MSG_NOSIGNAL | MSG_DONTWAIT);
+    piece->sent += now > 0 ? now : 0;
+    return now > 0 || errno == EINTR || errno == EAGAIN;
 }
 
 static int make_connection(void)
@@ -104,13 +111,15 @@ static int make_connection(void)
 static void serve(int connection)
 {
     int input = mr_own_descriptor(MR_OWN_INPUT), output = mr_own_descriptor(MR_OWN_OUTPUT);
-    bool is_open = true;
-    while (is_open && hand_over(input, connection))
-        is_open = copy_back(connection, output);
-    shutdown(connection, SHUT_WR);
-    while (is_open) {
-        struct pollfd poll_it = {connection, POLLIN, 0};
-        poll(&poll_it, 1, -1);
+    struct piece piece = {.size_bytes = 0};
+    for (bool is_open = true, has_more = true; is_open;) {
+        struct pollfd wanted = {connection, has_more ? POLLIN | POLLOUT : POLLIN, 0};
+        poll(&wanted, 1, -1);
+        if (has_more && (wanted.revents & POLLOUT) != 0) {
+            has_more = hand_over(input, connection, &piece);
+            if (!has_more)
+                shutdown(connection, SHUT_WR);
+        }
         is_open = copy_back(connection, output);
     }
 }
