@@ -259,7 +259,7 @@ static void record(struct mr_writer *w, const struct mr_row *row, uint32_t word)
     }
 }
 
-static void fetch_number(struct mr_writer *w, unsigned number)
+void mr_emit_fetch(struct mr_writer *w, unsigned number)
 {
     emit_on(w, MR_OWN_FETCH, number == 0 ? MR_CLASS_MEMORY : mr_gpr_class(number), number);
 }
@@ -274,10 +274,10 @@ static void look(struct mr_writer *w, uint32_t word, uint32_t pc)
     if (access.size_bytes == 0 || base == MR_REG_SP || base == MR_REG_GP)
         return;
     uint8_t *forbidden;
-    fetch_number(w, base);
+    mr_emit_fetch(w, base);
     if (index != ZERO) {
         w->at = mr_write_keep(w->at);
-        fetch_number(w, index);
+        mr_emit_fetch(w, index);
         w->at = mr_write_add_kept(w->at);
     }
     uint32_t displacement = access.is_indexed ? 0 : (uint32_t)(int16_t)word;

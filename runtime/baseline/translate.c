@@ -98,8 +98,7 @@ void mr_emit_jump_count(struct mr_writer *w, unsigned number, uint32_t pc)
     uint32_t counter;
     if (!mr_counting || number == MR_REG_RA || !mr_counter_at(pc, &counter))
         return;
-    mr_emit_own(w, MR_OWN_FETCH, number == 0 ? MR_CLASS_MEMORY : mr_gpr_class(number),
-                (struct mr_origin){(uint32_t)number << 21, pc, 0});
+    mr_emit_fetch(w, number);
     w->at = mr_write_count_of_jump(w->at, counter);
 }
 

@@ -110,6 +110,7 @@ bool mr_slot_conflicts(const struct mr_row *branch, const struct mr_entry_point 
 void mr_emit(struct mr_writer *w, const struct mr_stencil *stencil, struct mr_origin origin);
 /* An operation of the translator's own on a register of a class. */
 void mr_emit_own(struct mr_writer *w, unsigned own, unsigned class_, struct mr_origin origin);
+void mr_emit_fetch(struct mr_writer *w, unsigned number); /* brings a general-purpose register into TEMP */
 void mr_emit_jump(struct mr_writer *w, uint32_t pc);
 bool mr_plan_make(const struct mr_writer *w, const struct mr_row *row, unsigned entry, uint32_t word, struct mr_plan *plan);
 void mr_plan_carry_out(struct mr_writer *w, const struct mr_plan *plan, struct mr_origin origin);

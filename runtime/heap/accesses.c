@@ -71,8 +71,9 @@ static const struct transfer *find(const struct transfer *rows, size_t count, ui
 }
 #define FIND(rows, number) find(rows, sizeof rows / sizeof *rows, number)
 
-void mr_check_call(struct mr_state *s, uint32_t number, const uint32_t arguments[4], int64_t result)
+void mr_check_call(struct mr_state *s, uint32_t number, int64_t result)
 {
+    const uint32_t arguments[3] = {GPR(s, MR_REG_A0), GPR(s, MR_REG_A0 + 1), GPR(s, MR_REG_A0 + 2)};
     const struct transfer *bytes = FIND(transfers, number), *vector = FIND(vectors, number), *message = FIND(messages, number);
     uint32_t place, count;
     if (result < 0)

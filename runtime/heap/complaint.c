@@ -53,13 +53,13 @@ static void print_position(const struct mr_block *block, uint32_t guest)
     uint32_t inside = guest - block->at;
     if (guest < block->at)
         say("mipsrec-host: that is %u bytes before a %s of %u bytes at 0x%08x\n", block->at - guest, kind,
-                       block->size_bytes, block->at);
+            block->size_bytes, block->at);
     else if (inside < block->size_bytes)
         say("mipsrec-host: that is %u bytes into a %s of %u bytes at 0x%08x\n", inside, kind, block->size_bytes,
                        block->at);
     else
         say("mipsrec-host: that is %u bytes behind a %s of %u bytes at 0x%08x\n", inside - block->size_bytes, kind,
-                       block->size_bytes, block->at);
+            block->size_bytes, block->at);
 }
 
 static void print_block(uint32_t guest)
@@ -87,7 +87,7 @@ void mr_heap_bad_access(struct mr_state *s, uint32_t guest, uint32_t size_bytes,
     mr_heap_unwind(s, s->pc, false, &trace);
     if (caller != NULL)
         say("mipsrec-host: heap error: %s %s %u bytes at 0x%08x, of which 0x%08x is wrong\n", caller,
-                       stores ? "has written" : "reads", size_bytes, guest, wrong);
+            stores ? "has written" : "reads", size_bytes, guest, wrong);
     else
         say("mipsrec-host: heap error: %s at 0x%08x\n", stores ? "store" : "load", wrong);
     print_trace(&trace);
@@ -101,7 +101,7 @@ void mr_heap_bad_pointer(struct mr_state *s, uint32_t guest, const char *functio
     const struct mr_block *block = mr_block_at(guest);
     mr_heap_unwind(s, s->pc, true, &trace);
     say("mipsrec-host: heap error: %s of 0x%08x, which is %s\n", function, guest,
-                   block != NULL && block->state == MR_BLOCK_FREED ? "freed already" : "not the beginning of a block");
+            block != NULL && block->state == MR_BLOCK_FREED ? "freed already" : "not the beginning of a block");
     print_trace(&trace);
     print_block(guest);
     die(s, guest);

@@ -20,7 +20,7 @@ extern const size_t mr_import_count;
  * (coverage/coverage.c) */
 enum mr_code_kind { MR_PLAIN_CODE, MR_COUNTING_CODE, MR_NO_CODE };
 enum mr_code_kind mr_code_kind_of(unsigned file_number);
-/* Where mr_checking (memory/shadow.h): a file was mapped to be executed. (heap/functions.c) */
+/* Where mr_checking (memory/shadow.h): a file was mapped to be executed. (heap/names.c) */
 void mr_heap_file_mapped(uint32_t guest, uint32_t size_bytes, int fd);
 void mr_coverage_unread(void); /* there will be code with counters, whether or not decisions are counted */
 

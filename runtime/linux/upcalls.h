@@ -12,10 +12,10 @@ _Noreturn void mr_die_by_signal(struct mr_state *s, int mips_signal, uint32_t gu
 _Noreturn void mr_exit_guest(struct mr_state *s, int status); /* flushes --stats, exits */
 
 /* Where mr_checking (memory/shadow.h). Performs the function of the allocator that has its `syscall` at pc: returns false where
- * there is none, else *after is where control goes on. (heap/functions.c) */
+ * there is none, else *after is where control goes on. (heap/hooks.c) */
 bool mr_heap_called(struct mr_state *s, uint32_t pc, uint32_t *after);
-/* Looks at the memory that a call has read or written, which was made with these four arguments. (heap/accesses.c) */
-void mr_check_call(struct mr_state *s, uint32_t number, const uint32_t arguments[4], int64_t result);
+/* Looks at the memory that a call has read or written, whose arguments the registers still have. (heap/accesses.c) */
+void mr_check_call(struct mr_state *s, uint32_t number, int64_t result);
 
 #define MR_OPTION_WORDS 94
 /* The options that a program executed by the guest runs with, as words of a command line. Returns how many. same_program: it

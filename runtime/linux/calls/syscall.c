@@ -167,14 +167,13 @@ static uint32_t take_call(struct mr_state *s, uint32_t pc)
         first_word = 1;
     }
     struct mr_call c = {.s = s, .row = mr_call_row(number), .pc = pc, .next_pc = mr_next_pc(pc)};
-    const uint32_t arguments[4] = {GPR(s, MR_REG_A0), GPR(s, MR_REG_A0 + 1), GPR(s, MR_REG_A0 + 2), GPR(s, MR_REG_A0 + 3)};
     int64_t result = -ENOSYS;
     if (c.row)
         result = make_call(&c, first_word);
     else
         note_unknown(number);
     if (mr_checking && first_word == 0)
-        mr_check_call(s, number, arguments, result);
+        mr_check_call(s, number, result); /* a0 to a3 still are what the call was made with */
     if ((mr_debugging && mr_observe.debug_moved(s, &pc)) || result == -ERESTART)
         return mr_signals_take(s, pc);
     if (mr_debugging && result == -EINTR && !mr_signals_waiting())
