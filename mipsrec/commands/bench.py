@@ -74,16 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", choices=("mips", "mipsel", "both"), default="both", help="byte order of the guests")
     parser.add_argument("--rounds", type=number_from(1), default=3, metavar="N",
                         help="timed runs of each program (default 3)")  # fmt: skip
-    contender = parser.add_argument(
-        "--contender",
-        metavar="NAME,...",
-        action="append",
-        default=[],
-        type=names_with_commas,
-        help="only these besides recompiled guests: clang, gcc32 (32-bit x86 code), qemu, baseline (a first run: "
-        "nothing recompiled yet); and, only when named, relocatable (the guests' code as that of libraries is) "
-        "and mips16 (guests compiled with -mips16)",
-    )
+    contender = parser.add_argument("--contender", metavar="NAME,...", action="append", default=[],
+                                    type=names_with_commas, help=bench_contenders.HELP)  # fmt: skip
     add_old_name(parser, "--with", contender)
     parser.add_argument("--without", metavar="NAME,...", action="append", default=[], type=names_with_commas,
                         help="all but these of them")  # fmt: skip
@@ -170,11 +162,16 @@ def _add_guest(
     }
     host = str(host_executable())
     entrants.add_host(label, (host, "--library", str(library), str(guest), *work))
-    if "relocatable" in run.contenders:
-        moved = library.with_name(f"{library.stem}-relocatable.so")
-        image = dataclasses.replace(opened.image, e_type=ET_DYN)
-        pipeline.build(pipeline.Guest(image), moved, run.results.options)
-        entrants.add_host(f"{label} reloc", (host, "--library", str(moved), str(guest), *work))
+    others: dict[str, tuple[pipeline.Guest, dict[str, Any], tuple[str, ...]]] = {
+        "relocatable": (pipeline.Guest(dataclasses.replace(opened.image, e_type=ET_DYN)), {}, ()),
+        "counters": (opened, {"cover": True}, ("--counters", str(run.folder / "counters"))),
+    }
+    for other in (other for other in others if other in run.contenders):
+        variant, options, words = others[other]
+        another = library.with_name(f"{library.stem}-{other}.so")
+        pipeline.build(variant, another, dataclasses.replace(run.results.options, **options))
+        command = (host, *words, "--library", str(another), str(guest), *work)
+        entrants.add_host(f"{label} {bench_contenders.LABELS[other]}", command)
     if "baseline" in run.contenders:
         entrants.add_host(f"{label} baseline", (host, "--tier", "baseline", str(guest), *work))
     qemu = find_tool(bench_contenders.QEMU[opened.image.byte_order])
@@ -300,9 +297,8 @@ def _run(arguments: argparse.Namespace, samples: ModuleType, results: Results) -
         print(f"mipsrec: bench: without {name}: {one_line(reason)}", file=sys.stderr)
     guests = [label for target in targets for label in bench_contenders.guests_of(target, contenders)]
     results.labels += [*guests, *(name for name in contenders if name in bench_contenders.NATIVE)]
-    for name, what in (("relocatable", "reloc"), ("baseline", "baseline"), ("qemu", "qemu")):
-        if name in contenders:
-            results.labels += [f"{guest} {what}" for guest in guests]
+    for what in (what for name, what in bench_contenders.LABELS.items() if name in contenders):
+        results.labels += [f"{guest} {what}" for guest in guests]
     with temporary_folder("mipsrec-bench-") as folder, bar_for_people(total=len(chosen) or 1, bar_format=_BAR) as bar:
         run = _Bench(arguments, samples, contenders, results, folder, bar)
         if pair:

@@ -22,13 +22,20 @@ from ..timing import Contender
 
 NATIVE = ("clang", "gcc32")
 MIPS16 = "mips16"
-OPTIONAL = ("relocatable", MIPS16)
+OPTIONAL = ("relocatable", "counters", MIPS16)
 """Those that take part only when they are named."""
-OF_HOST = ("baseline", "relocatable")
+OF_HOST = ("baseline", "relocatable", "counters")
 """Those that need nothing but what mipsrec has; `baseline` is a first run, with nothing recompiled yet."""
 OF_GUESTS = ("qemu", *OF_HOST)
 """Those that need nothing but the guest."""
+LABELS = {"relocatable": "reloc", "counters": "counters", "baseline": "baseline", "qemu": "qemu"}
+"""What stands behind the guest's byte order in a table."""
 NAMES = (*NATIVE, *OF_GUESTS, MIPS16)
+HELP = (
+    "only these besides recompiled guests: clang, gcc32 (32-bit x86 code), qemu, baseline (a first run: nothing "
+    "recompiled yet); and, only when named, relocatable (guests' code as that of libraries), counters (as fuzzers want "
+    "it) and mips16 (guests compiled with -mips16)"
+)
 QEMU = {"little": "qemu-mipsel", "big": "qemu-mips"}
 
 

@@ -13,7 +13,6 @@ ALLOWED = {
     "mipsrec/elf/header.py": "the machines that ELF numbers",
     "runtime/linux/marks.c": "the machines that ELF numbers",
     "runtime/linux/calls/refused.c": "system calls that only one processor has",
-    "mipsrec/commands/bench.py": "compilers for other processors are contenders",
     "mipsrec/commands/bench_contenders.py": "compilers for other processors are contenders",
 }
 """Files that name processors which nothing is made for, and why."""
