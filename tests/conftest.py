@@ -27,6 +27,7 @@ analysis/test_cost lift/test_check
 gdb/test_packets programs/test_programs server/test_server_faults programs/test_samples fuzz/test_instructions
 runtime/test_threads conformance/test_gcc emit/test_vectorize server/test_compile_server runtime/test_profile_samples
 cli/test_build_store runtime/test_changed_code cli/test_build_farm repository/test_packaging cli/test_verify_agreement
+native/test_kept_builds cli/test_fuzz cli/test_fuzz_triage emit/test_jump_table_guesses runtime/test_check_memory
 runtime/test_dynamic_tools emit/test_vectors_lifted emit/test_scalar_promotion cli/test_bad_input emit/test_unwinding
 runtime/test_store server/test_setting_aside testfloat/test_testfloat runtime/test_dynamic programs/test_policy
 runtime/test_guest_ends runtime/test_sockets fuzz/test_interpreter_beside_unicorn cli/test_launcher

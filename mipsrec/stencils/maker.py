@@ -18,7 +18,7 @@ from elftools.elf.elffile import ELFFile
 from ..emit.floats import CONSTRAINED_DECLARATIONS
 from ..emit.module import ATTRIBUTES, DECLARATIONS, TRIPLE_LINE
 from ..emit.writer import MODULE_METADATA
-from ..native.codegen import emit_text
+from ..native.codegen import choose_options_of_texts, emit_text
 from ..native.workers import results
 from ..target import this_target
 from ..target.cpu import least_cpu
@@ -132,6 +132,7 @@ def _made(part: list[Entry]) -> list[tuple[Stencil | None, ...]]:
     for entry in part:
         ways = ((*way, classes) for way in variants(entry) for classes in entry.combinations())
         wanted.append((entry, [_write(entry, classes, big, window, names) for big, window, classes in ways]))
+    choose_options_of_texts()
     texts = [f"define {TYPE} @{name}{body}" for body, name in names.items()]
     code: dict[str, tuple[bytes, dict[int, str]]] = {}
     for start in range(0, len(texts), _FUNCTIONS_PER_MODULE):

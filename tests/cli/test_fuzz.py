@@ -16,6 +16,7 @@ import pytest
 from tests.support.commandline import assert_one_line, command, environment, heed_interrupts, mipsrec
 from tests.support.compiled import ORDERS, OUT, compile_guest
 from tests.support.paths import GUESTS
+from tests.support.sampling import thorough
 from tests.support.tools import need
 
 QUICK = ("--no-build", "--jobs", "1")
@@ -164,6 +165,7 @@ def test_campaign_goes_on(program: Path, findings: Path, seeds: Path) -> None:
     assert named and all((findings / name).exists() for name in named)
 
 
+@thorough
 def test_input_that_is_not_read(findings: Path, tmp_path: Path) -> None:
     """That is said; Ctrl-C ends the campaign, with what it has found, and leaves no process."""
     need("afl-fuzz", "afl++")

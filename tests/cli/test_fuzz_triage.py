@@ -136,8 +136,14 @@ def test_without_debugger(crashes: tuple[Path, Path, bool], tmp_path: Path) -> N
     tools.mkdir()
     for tool in ("afl-fuzz", "afl-tmin", "cc", "gcc", "as", "ld"):
         (tools / tool).symlink_to(need(tool))
+    place = crashes[1] / "default/crashes"
+    left_out = [path for path in place.glob("id:*") if path.read_text("latin-1")[:2] not in ("Ly", "Nx", "Dx", "Jx")]
+    for path in left_out:  # each crash is made smaller, which takes seconds
+        path.rename(tmp_path / path.name)
     ended, groups = triage(crashes, str(tools))
     shutil.rmtree(crashes[1] / "crashes")
+    for path in left_out:
+        (tmp_path / path.name).rename(path)
     assert ended.returncode == 3
     assert "SIGFPE in divide, called by main; 1 input" in ended.stdout
     assert len([group for group in groups if "-store-" in group]) == 2
