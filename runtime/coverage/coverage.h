@@ -5,6 +5,7 @@
  *     marks.c        which files the marks are of
  *     fork_server.c  AFL++: the map in its shared memory, and a process for each of its inputs
  *     persistent.c   its persistent mode: a process for many inputs
+ *     snapshot.c     memory as it was before an input
  */
 #ifndef MR_COVERAGE_H
 #define MR_COVERAGE_H
@@ -32,6 +33,9 @@ void *mr_fuzzer_memory(const char *variable, const char *what);
 const char *mr_fuzzer_cover(void); /* whose decisions it wants counted, as --cover says it */
 /* Whether it wants to know what is compared; finds the map for that. (comparisons.c) */
 bool mr_fuzzer_compares(void);
+enum { MR_FUZZER_WORDS = 198 }; /* the descriptor of the fuzzer's words; answers go to the next one */
+bool mr_fuzzer_tell(uint32_t word); /* false: there is no fuzzer any more */
+bool mr_fuzzer_hear(uint32_t *word);
 void mr_fork_server_start(void); /* before the guest's first instruction: its descriptors are the host's own */
 /* Runs the guest from pc to where the fuzzer wants a process for each input, `entry` by default; bias: of a program that may lie
  * anywhere. From there on this is
@@ -45,5 +49,12 @@ uint32_t mr_persistent_function(void);   /* where the fork server begins then */
 bool mr_inputs_are_shared(void);         /* by memory, not by a file */
 /* In a new process: runs the function for many inputs, and ends the process. Returns at once where it is for one. */
 void mr_persistent_loop(struct mr_state *s);
+/* A process that was to run it has ended: tells the fuzzer, unless that knows. Returns false where there is no fuzzer any more. */
+bool mr_persistent_ended(int64_t process, int status);
+
+/* ---- snapshot.c ---- */
+
+void mr_snapshot_take(uint32_t without, uint32_t size_bytes); /* a range of whole pages is left out */
+bool mr_snapshot_restore(void); /* false where mappings have changed */
 
 #endif

@@ -1,6 +1,6 @@
 /* AFL++'s fork server: a process for each input, from where the program has begun.
  *
- * AFL++ starts the program once, with a pipe for its words at descriptor FORK_SERVER_FD and one for answers behind it. The
+ * AFL++ starts the program once, with a pipe for its words at descriptor 198 and one for answers behind it. The
  * program says that it is there; then for each word that comes it makes a process, and answers with the process's number and,
  * when that has ended, with its status (docs of AFL++, "Tutorial: building a fork server"; forkserver.c of its releases).
  *
@@ -21,6 +21,7 @@
 #include "run/run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FORK_SERVER_FD = 198, ANSWER_FD };
+enum { WORDS = MR_FUZZER_WORDS, ANSWERS };
 
 bool mr_fuzzed;
 
@@ -54,41 +55,42 @@ void mr_fork_server_start(void)
 {
     if (!mr_fuzzed)
         return;
-    mr_descriptor_keep(FORK_SERVER_FD);
-    mr_descriptor_keep(ANSWER_FD);
+    for (int fd = WORDS; fd <= ANSWERS; fd++) {
+        mr_descriptor_keep(fd);
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
+    }
 }
 
-static bool say(uint32_t word)
+bool mr_fuzzer_tell(uint32_t word)
 {
     ssize_t count;
     do
-        count = write(ANSWER_FD, &word, sizeof word);
+        count = write(ANSWERS, &word, sizeof word);
     while (count < 0 && errno == EINTR);
     return count == sizeof word;
 }
 
-static bool hear(uint32_t *word)
+bool mr_fuzzer_hear(uint32_t *word)
 {
     ssize_t count;
     do
-        count = read(FORK_SERVER_FD, word, sizeof *word);
+        count = read(WORDS, word, sizeof *word);
     while (count < 0 && errno == EINTR);
     return count == sizeof *word;
 }
 
 static void give_up_descriptors(void)
 {
-    for (int fd = FORK_SERVER_FD; fd <= ANSWER_FD; fd++) {
+    for (int fd = WORDS; fd <= ANSWERS; fd++) {
         close(fd);
         mr_descriptor_give_up(fd);
     }
 }
 
-/* A process that AFL++ has ended because it took too long is still to be waited for. `stops`: one may also stop itself. */
-static int status_of(int64_t child, bool stops)
+static int status_of(int64_t child)
 {
     int status = 0;
-    while (waitpid((pid_t)child, &status, stops ? WUNTRACED : 0) < 0 && errno == EINTR)
+    while (waitpid((pid_t)child, &status, 0) < 0 && errno == EINTR)
         ;
     return status;
 }
@@ -102,39 +104,30 @@ static void prepare(void)
 }
 
 /* Returns in each new process; ends with the fuzzer. Who ignores SIGCHLD learns of no process how it ended. `loops`: a process
- * that has stopped itself goes on with the next input. */
+ * speaks to the fuzzer itself. */
 static void serve(struct mr_state *s, bool loops)
 {
     const struct sigaction usual = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP};
     struct sigaction guests;
     struct mr_clone fork_only = {.exit_signal = SIGCHLD};
-    uint32_t was_ended;
-    int64_t child = 0;
-    bool is_stopped = false;
+    uint32_t was_ended; /* by the fuzzer, because it took too long: waitpid() has it already */
+    bool goes_on = true;
     sigaction(SIGCHLD, &usual, &guests);
-    while (hear(&was_ended)) {
-        if (is_stopped && was_ended)
-            status_of(child, false);
-        if (is_stopped && !was_ended)
-            kill((pid_t)child, SIGCONT);
-        else
-            child = mr_process_make(s, &fork_only);
+    while (goes_on && mr_fuzzer_hear(&was_ended)) {
+        int64_t child = mr_process_make(s, &fork_only);
         if (child < 0)
             mr_fail("no process for an input of the fuzzer: %s", strerror((int)-child));
         if (child == 0) {
             sigaction(SIGCHLD, &guests, NULL);
-            give_up_descriptors();
+            if (!loops)
+                give_up_descriptors();
             return;
         }
-        if (!say((uint32_t)child))
-            break;
-        int status = status_of(child, loops);
-        is_stopped = WIFSTOPPED(status);
-        if (!say((uint32_t)status))
-            break;
+        if (loops)
+            goes_on = mr_persistent_ended(child, status_of(child));
+        else
+            goes_on = mr_fuzzer_tell((uint32_t)child) && mr_fuzzer_tell((uint32_t)status_of(child));
     }
-    if (is_stopped)
-        kill((pid_t)child, SIGKILL);
     _exit(0);
 }
 
@@ -171,7 +164,7 @@ uint32_t mr_fork_server(struct mr_state *s, uint32_t pc, uint32_t entry, uint32_
     }
     hello |= comparing ? enabled | new_compares : 0;
     hello |= mr_inputs_are_shared() ? enabled | shared_inputs : 0;
-    if (say(hello) && (!mr_inputs_are_shared() || hear(&answer))) {
+    if (mr_fuzzer_tell(hello) && (!mr_inputs_are_shared() || mr_fuzzer_hear(&answer))) {
         prepare();
         serve(s, loops);
         mr_persistent_loop(s);

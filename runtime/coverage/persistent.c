@@ -1,4 +1,4 @@
-/* AFL++'s persistent mode: a process runs one function for many inputs, and stops itself behind each.
+/* AFL++'s persistent mode: a process runs one function for many inputs.
  *
  *     AFL_QEMU_PERSISTENT_ADDR   the function: the fork server begins there, too
  *     AFL_QEMU_PERSISTENT_CNT    how many inputs a process has; default 1000
@@ -6,9 +6,12 @@
  *     MIPSREC_FUZZ_BUFFER        registers, as `a0,a1`: the first has the address of the input then, the second its size
  *
  * The function returns to an address where no code can be (run/run.h). Registers are for each input as they were for the first.
- * With a buffer the input comes by memory that is shared with the fuzzer, and no file is read. Memory is compared with a copy of
- * what could be written and was there. A process that has mapped memory, or given it back, ends instead of going on, so that the
- * next input gets a new one.
+ * With a buffer the input comes by memory that is shared with the fuzzer, and no file is read. A process that has mapped
+ * memory, or given it back, ends instead of going on, so that the next input gets a new one.
+ *
+ * Programs of AFL++ stop themselves behind each input. Their fork server waits for that, tells the fuzzer, and has them go on. Here
+ * the process says itself that it had stopped, and hears of the next input: no other process is woken. The fork server only waits
+ * for its end, and tells the fuzzer of that if the process has not.
  */
 #include "base/counters.h"
 #include "base/messages.h"
@@ -21,20 +24,76 @@
 #include "run/run.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #define MOST_INPUT_BYTES (1u << 20) /* MAX_FILE of its config.h */
 #define USUAL_COUNT 1000u
+#define STOPPED (SIGSTOP << 8 | 0x7f) /* a status of wait() */
+#define LONGEST_PAUSE_MS 5000 /* of a fuzzer between two inputs, if a process dies as it ends one */
 
 static uint32_t function; /* 0: processes are for one input */
 static uint32_t most_inputs = USUAL_COUNT;
 static unsigned address_register, size_register; /* 0: none */
 static const uint8_t *shared; /* the size of the input, 4 bytes, and the input; NULL: it comes as a file */
 static uint32_t buffer;       /* guest address of MOST_INPUT_BYTES */
+
+/* ---- whose turn it is ---- */
+
+/* Both processes see it. The server reads it once the process has ended. */
+enum turn {
+    BEGINS, /* it has an input, and the fuzzer does not know its number yet */
+    RUNS,
+    TELLS, /* that the input is done */
+    WAITS,
+};
+static _Atomic enum turn *turn;
+
+static void share_turn(void)
+{
+    turn = mmap(NULL, sizeof *turn, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (turn == MAP_FAILED)
+        mr_fail("no memory to share with the processes for the fuzzer's inputs: %s", strerror(errno));
+}
+
+/* Whether the fuzzer goes on, so that it has heard of the end of an input. A process may be killed in the moment in which it
+ * says that. */
+static bool fuzzer_goes_on(void)
+{
+    struct pollfd next = {.fd = MR_FUZZER_WORDS, .events = POLLIN};
+    return poll(&next, 1, LONGEST_PAUSE_MS) > 0;
+}
+
+bool mr_persistent_ended(int64_t process, int status)
+{
+    enum turn last = atomic_exchange(turn, BEGINS);
+    if (last == WAITS || (last == TELLS && fuzzer_goes_on()))
+        return true;
+    return (last != BEGINS || mr_fuzzer_tell((uint32_t)process)) && mr_fuzzer_tell((uint32_t)status);
+}
+
+/* What the server would do, without its being woken. The fuzzer kills no process between its word and the answer: so poll()
+ * leaves the word to the server where this process is killed. */
+static void await_input(void)
+{
+    struct pollfd next = {.fd = MR_FUZZER_WORDS, .events = POLLIN};
+    uint32_t was_ended;
+    *turn = TELLS;
+    if (!mr_fuzzer_tell(STOPPED))
+        _exit(0);
+    *turn = WAITS;
+    while (poll(&next, 1, -1) < 0)
+        ;
+    *turn = BEGINS;
+    if (!mr_fuzzer_hear(&was_ended))
+        _exit(0);
+}
 
 /* ---- what is asked for ---- */
 
@@ -77,6 +136,7 @@ bool mr_persistent_start(uint32_t bias)
         mr_fail("AFL_QEMU_PERSISTENT_CNT is '%s', and must be a number from 1 on", count);
     function += function < bias ? bias : 0;
     find_registers();
+    share_turn();
     return true;
 }
 
@@ -114,92 +174,38 @@ static void make_buffer(void)
         mr_fail("no memory for the fuzzer's inputs: %u bytes", MOST_INPUT_BYTES);
 }
 
-/* ---- memory ---- */
-
-static struct copy {
-    uint32_t page;
-    bool was_there; /* else it has become what its file has, or zeros */
-    uint8_t bytes[MR_PAGE_BYTES];
-} *copies;
-static uint32_t copy_count;
-static uint8_t *pages_before; /* mr_pages */
-
-static bool is_there(uint32_t page)
-{
-    unsigned char state = 0;
-    return mincore(mr_host_at(page * MR_PAGE_BYTES), MR_PAGE_BYTES, &state) == 0 && (state & 1) != 0;
-}
-
-static bool may_change(uint32_t page)
-{
-    return (mr_pages[page] & (MR_WRITE | MR_SHARED)) == MR_WRITE && (buffer == 0 || page - buffer / MR_PAGE_BYTES >=
-           MOST_INPUT_BYTES / MR_PAGE_BYTES);
-}
-
-static void remember_memory(void)
-{
-    uint32_t count = 0;
-    for (uint32_t page = 0; page < sizeof mr_pages; page++)
-        count += may_change(page);
-    pages_before = malloc(sizeof mr_pages);
-    copies = mmap(NULL, (count + 1) * sizeof *copies, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (pages_before == NULL || copies == MAP_FAILED)
-        mr_fail("AFL_QEMU_PERSISTENT_MEM: no memory to keep %u pages in", count);
-    memcpy(pages_before, mr_pages, sizeof mr_pages);
-    for (uint32_t page = 0; page < sizeof mr_pages; page++) {
-        if (!may_change(page))
-            continue;
-        struct copy *copy = &copies[copy_count++];
-        copy->page = page;
-        copy->was_there = is_there(page);
-        if (copy->was_there)
-            memcpy(copy->bytes, mr_host_at(page * MR_PAGE_BYTES), MR_PAGE_BYTES);
-    }
-}
-
-/* Returns false where that cannot be done. */
-static bool restore_memory(void)
-{
-    if (copies == NULL)
-        return true;
-    if (memcmp(pages_before, mr_pages, sizeof mr_pages) != 0)
-        return false;
-    for (uint32_t i = 0; i < copy_count; i++) {
-        uint8_t *at = mr_host_at(copies[i].page * MR_PAGE_BYTES);
-        if (!copies[i].was_there)
-            madvise(at, MR_PAGE_BYTES, MADV_DONTNEED);
-        else if (memcmp(at, copies[i].bytes, MR_PAGE_BYTES) != 0)
-            memcpy(at, copies[i].bytes, MR_PAGE_BYTES);
-    }
-    return true;
-}
-
 /* ---- the loop ---- */
 
 static void restore_registers(struct mr_state *s, const struct mr_state *before)
 {
-    for (unsigned i = 0; i < MR_REGISTERS; i++)
-        mr_set_register(s, i, mr_register(before, i));
+#define RESTORE(field) memcpy(&s->field, &before->field, sizeof s->field);
+    MR_VERIFIED_FIELDS(RESTORE)
+#undef RESTORE
+    s->fp_word = before->fp_word;
 }
 
 void mr_persistent_loop(struct mr_state *s)
 {
     if (function == 0)
         return;
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a process that has stopped itself would stay */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a process that waits would stay */
+    pid_t self = getpid();
     make_buffer();
     mr_set_counters(mr_counter_map);
     GPR(s, MR_REG_RA) = MR_RETURN_PC;
     GPR(s, MR_REG_T9) = function;
     struct mr_state before = *s;
     if (secure_getenv("AFL_QEMU_PERSISTENT_MEM") != NULL)
-        remember_memory();
+        mr_snapshot_take(buffer, shared != NULL ? MOST_INPUT_BYTES : 0);
     for (uint32_t i = 0;; i++) {
+        if (!mr_fuzzer_tell((uint32_t)self))
+            _exit(0);
+        *turn = RUNS;
         place_input(s);
         mr_run_outermost(s, function, MR_RETURN_PC);
-        if (i + 1 >= most_inputs || !restore_memory())
+        if (i + 1 >= most_inputs || !mr_snapshot_restore() || getpid() != self)
             _exit(0);
         restore_registers(s, &before);
-        kill(getpid(), SIGSTOP);
+        await_input();
     }
 }

@@ -22,6 +22,7 @@ uint8_t *mr_window;
 uint8_t mr_pages[PAGE_COUNT];
 uint32_t mr_mmap_top = MR_USER_END;
 
+static uint64_t changes; /* of bits, under mr_lock */
 static uint8_t **read_table, **write_table; /* model `paged`, shared by all threads; NULL otherwise */
 static uint32_t free_hint;                  /* no large free range lies between here and mr_mmap_top */
 
@@ -93,8 +94,14 @@ bool mr_pages_release(uint32_t guest, uint64_t size_bytes)
 struct mr_memory_limits mr_memory_limits = {UINT64_MAX, UINT64_MAX};
 static int64_t counted_pages, data_pages;
 
+uint64_t mr_pages_time(void)
+{
+    return changes;
+}
+
 void mr_page_set(uint32_t page, uint8_t bits)
 {
+    changes++;
     counted_pages += mr_page_counts(bits) - mr_page_counts(mr_pages[page]);
     data_pages += mr_page_is_data(bits) - mr_page_is_data(mr_pages[page]);
     mr_pages[page] = bits;

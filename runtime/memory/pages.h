@@ -35,6 +35,7 @@ static inline int mr_host_protection(uint8_t bits)
 
 void mr_page_set(uint32_t page, uint8_t bits);
 void mr_pages_set(uint32_t guest, uint64_t size_bytes, uint8_t bits);
+uint64_t mr_pages_time(void); /* goes on with each change of a page's bits */
 bool mr_pages_are_free(uint32_t guest, uint64_t size_bytes);
 /* Makes a range of the window free again. Returns false when the kernel is out of mappings. */
 bool mr_pages_release(uint32_t guest, uint64_t size_bytes);

@@ -1,5 +1,5 @@
 /* parse() looks at bytes in memory, and faults where they begin with "BUG", or are "?" and it was called before. It ends the process
- * at "X", and maps memory at "M". main() has it parse what standard input has. */
+ * at "X", and maps memory at "M" and at "U", where it unmaps it. main() has it parse what standard input has. */
 #include "out.h"
 
 static volatile int calls;
@@ -9,8 +9,8 @@ static long call(long number, long a, long b, long c, long d)
 {
     register long v0 __asm__("$2") = number, a0 __asm__("$4") = a, a1 __asm__("$5") = b, a2 __asm__("$6") = c;
     register long a3 __asm__("$7") = d;
-    __asm__ volatile("addiu $29, $29, -32\n\tsw %1, 16($29)\n\tsw $0, 20($29)\n\tsyscall\n\taddiu $29, $29, 32"
-                     : "+r"(v0) : "r"(-1L), "r"(a0), "r"(a1), "r"(a2), "r"(a3)
+    __asm__ volatile("addiu $29, $29, -32\n\tsw %2, 16($29)\n\tsw $0, 20($29)\n\tsyscall\n\taddiu $29, $29, 32"
+                     : "+r"(v0), "+r"(a3) : "r"(-1L), "r"(a0), "r"(a1), "r"(a2)
                      : "$1", "$3", "$8", "$9", "$10", "$11", "$12", "$13", "$14", "$15", "$24", "$25", "memory");
     return a3 == 0 ? v0 : -1;
 }
@@ -28,6 +28,8 @@ __attribute__((noinline)) int parse(const unsigned char *text, unsigned size_byt
         call(4001, 7, 0, 0, 0);
     if (size_bytes > 0 && text[0] == 'M')
         call(4090, 0, 65536, 3, 0x802);
+    if (size_bytes > 0 && text[0] == 'U')
+        call(4091, call(4090, 0, 65536, 3, 0x802), 65536, 0, 0);
     calls++;
     scratch[2 * 65536] = 1;
     return (int)sum;

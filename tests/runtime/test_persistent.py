@@ -65,6 +65,16 @@ def test_many_inputs(target: Target, way: str) -> None:
     assert [counts for _, counts in alone] == [counts for _, counts in looped[:6]]
 
 
+def test_server_is_not_woken(target: Target) -> None:
+    """The process itself speaks to the fuzzer: it goes on while the fork server is stopped. Then it ends as ever."""
+    with fork_server(*target.words("baseline"), shares_inputs=True, **target.settings(**BUFFER)) as server:
+        first = server.run(b"BA")
+        os.kill(server.process.pid, signal.SIGSTOP)
+        assert [server.run(b"BA") for _ in range(5)] == [first] * 5 and first[0] == STOPPED
+        os.kill(server.process.pid, signal.SIGCONT)
+        assert server.run(b"X")[0] == 7 << 8 and server.run(b"BA") == first and len(set(server.made)) == 2
+
+
 def test_memory(target: Target) -> None:
     """What was stored is no longer there for the next input; without that wish it is."""
     words = target.words("baseline")
@@ -72,6 +82,7 @@ def test_memory(target: Target) -> None:
         assert [server.run(b"?")[0] for _ in range(9)] == [STOPPED] * 9
         assert server.run(b"M")[0] == 0  # a mapping is left: the process ends
         assert server.run(b"?")[0] == STOPPED and len(set(server.made)) == 2
+        assert [server.run(b"U")[0] for _ in range(3)] == [STOPPED] * 3 and len(set(server.made)) == 2
     with fork_server(*words, shares_inputs=True, **target.settings(**BUFFER)) as server:
         assert [server.run(b"?")[0] for _ in range(2)] == [STOPPED, signal.SIGSEGV]
 
