@@ -10,7 +10,6 @@
 
 #include <setjmp.h>
 
-#define COUNTERS (1u << 16)
 #define MOST_STALE 8
 
 bool mr_baseline_on;
@@ -18,11 +17,8 @@ bool mr_baseline_on;
 uint32_t mr_baseline_threshold = 8;
 size_t mr_code_cache_bytes = MR_CODE_CACHE_BYTES;
 
-/* By pc; several pcs may share one, and threads may lose counts. */
-static struct {
-    uint16_t came;
-    uint8_t stale; /* how often its code was found to be of other words; each time doubles what it waits for code */
-} counters[COUNTERS];
+static struct mr_came own_came[MR_CAME_PLACES];
+struct mr_came *mr_came = own_came;
 
 void mr_baseline_start(struct mr_state *s)
 {
@@ -86,7 +82,7 @@ static bool translate(struct mr_state *s, const struct words *words)
     return !words->changing && mr_translate16(s, words->pc, words->halves, words->count);
 }
 
-static bool make(struct mr_state *s, uint32_t pc)
+bool mr_translate_at(struct mr_state *s, uint32_t pc)
 {
     struct words words = {.pc = pc, .count = 0};
     mr_lock();
@@ -103,18 +99,21 @@ bool mr_baseline_has(struct mr_state *s, uint32_t pc)
         return false;
     if (mr_code_of(s, pc) != NULL)
         return true;
-    uint32_t key = mr_instruction_index(pc) % COUNTERS;
+    uint32_t key = mr_instruction_index(pc) % MR_CAME_PLACES;
     uint32_t threshold = mr_tiers_random ? mr_random_threshold(pc) : mr_baseline_threshold;
-    if (++counters[key].came < threshold << counters[key].stale)
+    if (++mr_came[key].came < threshold << mr_came[key].stale)
         return false;
-    counters[key].came = 0;
-    return make(s, pc);
+    mr_came[key].came = 0;
+    if (!mr_translate_at(s, pc))
+        return false;
+    mr_note_translated(pc);
+    return true;
 }
 
 static void forget_stale(const struct mr_state *s, uint32_t pc)
 {
-    uint32_t key = mr_instruction_index(pc) % COUNTERS;
-    counters[key].stale += counters[key].stale < MOST_STALE;
+    uint32_t key = mr_instruction_index(pc) % MR_CAME_PLACES;
+    mr_came[key].stale += mr_came[key].stale < MOST_STALE;
     mr_lock();
     mr_unit_forget_at(s, pc);
     mr_unlock();

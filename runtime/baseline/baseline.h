@@ -13,6 +13,7 @@
  *     code_cache.c    where code lies, which guest pc it is of, and forgetting
  *     code_links.c    jumps between units
  *     code_users.c    which threads execute code, so that its memory can be used again
+ *     inherited.c     what processes of a fork server make, for the next ones
  *     random_tiers.c  switches of tiers at random points, for tests
  *
  * What depends on the host's processor is in the host's folder (host/encoder.h).
@@ -72,6 +73,11 @@ uint32_t mr_baseline_guest_pc(uintptr_t host_pc);
 void mr_baseline_visit(void (*visit)(uint32_t start, void *argument), void *argument);
 
 void mr_baseline_report(void); /* for --stats */
+
+/* ---- inherited.c ---- */
+
+void mr_baseline_share(void);                 /* before a fork server makes processes */
+void mr_baseline_inherit(struct mr_state *s); /* makes what those have made that have ended, or still run */
 
 /* ---- random_tiers.c: only where --threshold is random:SEED ---- */
 

@@ -183,4 +183,19 @@ bool mr_translate16(struct mr_state *s, uint32_t pc, const uint16_t *halves, uns
 bool mr_translate(struct mr_state *s, uint32_t pc, const uint32_t *words, unsigned count, bool changing);
 enum { MR_UNIT_INSTRUCTIONS = 128, MR_UNIT_HALVES = 2 * MR_UNIT_INSTRUCTIONS };
 
+/* ---- baseline.c ---- */
+
+/* By pc: how often control came there. Several pcs may share one, and threads may lose counts. */
+struct mr_came {
+    uint16_t came;
+    uint8_t stale; /* how often its code was found to be of other words; each time doubles what it waits for code */
+};
+#define MR_CAME_PLACES (1u << 16)
+extern struct mr_came *mr_came;
+bool mr_translate_at(struct mr_state *s, uint32_t pc); /* whether there is code for it now */
+
+/* ---- inherited.c ---- */
+
+void mr_note_translated(uint32_t pc);
+
 #endif

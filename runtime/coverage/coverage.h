@@ -49,7 +49,7 @@ uint32_t mr_persistent_function(void);   /* where the fork server begins then */
 bool mr_inputs_are_shared(void);         /* by memory, not by a file */
 /* In a new process: runs the function for many inputs, and ends the process. Returns at once where it is for one. */
 void mr_persistent_loop(struct mr_state *s);
-/* A process that was to run it has ended: tells the fuzzer, unless that knows. Returns false where there is no fuzzer any more. */
+/* A process that was to run it has ended: tells the fuzzer, unless that knows. Returns false where there is no fuzzer. */
 bool mr_persistent_ended(int64_t process, int status);
 
 /* ---- snapshot.c ---- */

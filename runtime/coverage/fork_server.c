@@ -25,6 +25,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -101,6 +102,8 @@ static void prepare(void)
     extern const char _start[], etext[]; /* of the host's code; the linker's */
     mr_keep_code_pages((uintptr_t)_start, (uintptr_t)etext);
     mr_modules_prepare();
+    mr_own_move_down(ANSWERS + 1);
+    mr_baseline_share();
 }
 
 /* Returns in each new process; ends with the fuzzer. Who ignores SIGCHLD learns of no process how it ended. `loops`: a process
@@ -114,11 +117,13 @@ static void serve(struct mr_state *s, bool loops)
     bool goes_on = true;
     sigaction(SIGCHLD, &usual, &guests);
     while (goes_on && mr_fuzzer_hear(&was_ended)) {
+        mr_baseline_inherit(s);
         int64_t child = mr_process_make(s, &fork_only);
         if (child < 0)
             mr_fail("no process for an input of the fuzzer: %s", strerror((int)-child));
         if (child == 0) {
             sigaction(SIGCHLD, &guests, NULL);
+            madvise(mr_counter_map, MR_COUNTER_BYTES, MADV_POPULATE_WRITE); /* one call, not a fault for each page */
             if (!loops)
                 give_up_descriptors();
             return;

@@ -9,9 +9,9 @@
  * With a buffer the input comes by memory that is shared with the fuzzer, and no file is read. A process that has mapped
  * memory, or given it back, ends instead of going on, so that the next input gets a new one.
  *
- * Programs of AFL++ stop themselves behind each input. Their fork server waits for that, tells the fuzzer, and has them go on. Here
- * the process says itself that it had stopped, and hears of the next input: no other process is woken. The fork server only waits
- * for its end, and tells the fuzzer of that if the process has not.
+ * Programs of AFL++ stop themselves behind each input. Their fork server waits for that, tells the fuzzer, and has them go on.
+ * Here the process says itself that it had stopped, and hears of the next input: no other process is woken. The fork server
+ * only waits for its end, and tells the fuzzer of that if the process has not.
  */
 #include "base/counters.h"
 #include "base/messages.h"

@@ -101,6 +101,8 @@ bool mr_own_make_room(void);     /* it finds none free: whether the host had som
 void mr_own_guest_may_get(void);  /* it may get many, and is not told of those that find no number */
 void mr_own_guest_has(int fd);   /* a number that it got from the kernel */
 void mr_own_limit_changed(void); /* with mr_lock held */
+/* All of them to numbers from here on, while the guest runs nothing: the kernel copies a process's table up to the highest. */
+void mr_own_move_down(int to);
 /* Also where the guest has all that it may have; as openat with O_CLOEXEC and pipe2, this with mr_lock held. */
 int mr_own_openat(int directory, const char *name, int flags);
 /* The same of a file: of a device only the name is opened, as with O_PATH, since to open one may have effects. */

@@ -24,6 +24,8 @@
 
 enum { FAR = 4096, MARGIN = 64, FEW = 16 };
 
+static int far = FAR;
+
 static struct own {
     int fd;
     bool lost;           /* it has made way, and can be opened again */
@@ -96,13 +98,20 @@ static int move_to_end(int fd, int limit, bool pair)
 
 static bool crowded; /* the guest uses numbers from FAR on */
 
+/* The guest uses numbers from `far` on. */
+static void withdraw(void)
+{
+    crowded = crowded || far == FAR;
+    far = FAR;
+}
+
 /* A copy of a descriptor where the guest's are not, or at the end of what it may have; -1: there is no place. */
 static int move_up(int fd, bool pair)
 {
     raise_limit();
     const rlim_t most = MR_FD_TABLE - MARGIN;
     int limit = (int)(guests.rlim_cur < most ? guests.rlim_cur : most);
-    int moved = fcntl(fd, F_DUPFD_CLOEXEC, limit > FAR && !crowded ? FAR : limit);
+    int moved = fcntl(fd, F_DUPFD_CLOEXEC, limit > far && !crowded ? far : limit);
     if (moved < 0)
         moved = move_to_end(fd, limit, pair);
     lower_limit();
@@ -147,7 +156,7 @@ void mr_own_keep(enum mr_own which, int fd)
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     bool beside = which == MR_OWN_PROGRAM && own[MR_OWN_HOST].fd >= 0;
     rlim_t limit = raised > 0 ? guests.rlim_cur : getrlimit(RLIMIT_NOFILE, &now) == 0 ? now.rlim_cur : 0;
-    bool stays = !beside && (rlim_t)fd >= (limit < FAR ? limit : FAR);
+    bool stays = !beside && (rlim_t)fd >= (limit < (rlim_t)far ? limit : (rlim_t)far);
     int moved = stays ? -1 : beside ? move_behind_host(fd) : move_up(fd, which == MR_OWN_HOST);
     if (moved >= 0)
         close(fd);
@@ -258,7 +267,7 @@ void mr_own_make_way(int fd)
     if (!mr_descriptor_is_host(fd) || getrlimit(RLIMIT_NOFILE, &now) || (rlim_t)fd >= now.rlim_cur)
         return;
     mr_lock();
-    crowded = true;
+    withdraw();
     for (int i = 0; i < MR_OWN_COUNT; i++)
         if (own[i].fd == fd)
             make_way(i);
@@ -303,6 +312,21 @@ static void move_all(int first)
     }
 }
 
+void mr_own_move_down(int to)
+{
+    far = to;
+    for (int i = 0; i < MR_OWN_COUNT; i++) {
+        int old = own[i].fd;
+        bool beside = i == MR_OWN_PROGRAM && own[MR_OWN_HOST].fd >= 0;
+        int moved = old < to ? -1 : beside ? move_behind_host(old) : fcntl(old, F_DUPFD_CLOEXEC, to);
+        if (moved < 0)
+            continue;
+        mr_descriptor_give_up(old);
+        close(old);
+        note(i, moved);
+    }
+}
+
 void mr_own_limit_changed(void)
 {
     move_all(0);
@@ -311,17 +335,18 @@ void mr_own_limit_changed(void)
 void mr_own_guest_may_get(void)
 {
     struct rlimit now;
-    if (getrlimit(RLIMIT_NOFILE, &now) == 0 && (now.rlim_cur <= FAR || crowded))
+    if (getrlimit(RLIMIT_NOFILE, &now) == 0 && (now.rlim_cur <= (rlim_t)far || crowded))
         mr_own_make_room();
 }
 
 void mr_own_guest_has(int fd)
 {
-    if (crowded || fd < FAR - MARGIN)
+    int first = far;
+    if (crowded || fd < first - MARGIN)
         return;
     mr_lock();
-    crowded = true;
-    move_all(FAR);
+    withdraw();
+    move_all(first);
     mr_unlock();
 }
 

@@ -6,6 +6,8 @@ guests/decisions.s.
 
 from __future__ import annotations
 
+import io
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -145,6 +147,18 @@ def test_fork_server(known: tuple[Counting, int], way: str, tmp_path: Path) -> N
             seed = seed_of(counting.guest.image.content, counting.guest.image.byte_order)
             later = {place(seed, symbols["never"])} & {at for at in range(MAP_BYTES) if found[at]}
             assert ended == status and later and sum(map(bool, found)) == 2  # the call, and `never`
+
+
+def test_inherited_code(known: tuple[Counting, int]) -> None:
+    """What processes translate the fork server has for the next ones, also of what runs a few times in each."""
+    counting, end = known
+    often = ("--tier", "baseline", "--threshold", "20", "--stats")
+    with fork_server(counting.host, *often, "--qemu", "afl-qemu-trace", "--", counting.program) as server:
+        assert [server.run() for _ in range(25)] == [(-end if end < 0 else end << 8, expected(counting.guest))] * 25
+        assert isinstance(server.process.stderr, io.BufferedReader)
+        said = server.process.stderr.read1(1 << 16).decode()
+    translated = [int(number) for number in re.findall(r"translated (\d+) instructions", said)]
+    assert len(translated) == 25 and translated[0] < translated[18] < translated[-1], translated
 
 
 @pytest.mark.parametrize(("name", "size"), sampled([*SIZES.items()]))

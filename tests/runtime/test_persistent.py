@@ -87,6 +87,15 @@ def test_memory(target: Target) -> None:
         assert [server.run(b"?")[0] for _ in range(2)] == [STOPPED, signal.SIGSEGV]
 
 
+def test_descriptors(target: Target) -> None:
+    """The kernel copies a small table for each process; the program still gets each number that it asks for."""
+    with fork_server(*target.words("baseline"), shares_inputs=True, **target.settings(**BUFFER)) as server:
+        assert server.run(b"?")[0] == STOPPED
+        used = [int(path.name) for path in Path(f"/proc/{server.process.pid}/fd").iterdir()]
+        assert len(used) > 6 and max(used) < 256
+        assert [server.run(b"D")[0] for _ in range(3)] == [STOPPED] * 3 and len(set(server.made)) == 1
+
+
 def test_counts_and_times(target: Target) -> None:
     """A process ends after so many inputs; one that took too long is another one the next time."""
     with fork_server(*target.words("baseline"), **target.settings(AFL_QEMU_PERSISTENT_CNT="3")) as server:
