@@ -1,8 +1,8 @@
 /* What a program compares, for AFL++'s CMPLOG: it looks for these values in the input, and puts in what they were compared
  * with.
  *
- * AFL++ starts a second fork server for that, with another map in shared memory, whose form is that of its include/cmplog.h
- * up to version 4.0x. All of that one's code is interpreted. A comparison is a beq or bne of two registers, a slt, or an xor,
+ * AFL++ starts a second fork server for that, with another map in shared memory. That has one of two forms of
+ * its include/cmplog.h, which differ in size. All of that one's code is interpreted. A comparison is a beq or bne of two registers, a slt, or an xor,
  * which compilers make of equality as a value, and of all equality in MIPS16e code. They also add what is to be zero then, and ask
  * whether the sum is: `addu; sltiu 1`. Or it is a call whose first two arguments are addresses of bytes that differ, as of memcmp.
  * Those of files that do not count (coverage.c) are left out.
@@ -11,35 +11,60 @@
 
 #include "base/counters.h"
 #include "base/host_thread.h"
+#include "base/messages.h"
 #include "cpu/upcalls.h"
 #include "memory/values.h"
 
 #include <string.h>
 
 enum { ROWS = 65536, LOGGED = 32, CALLS_LOGGED = LOGGED / 2, CALL_BYTES = 31 };
-enum { OF_INSTRUCTION = 1, OF_CALL = 2 };
+enum kind { OF_INSTRUCTION, OF_CALL };
 
-struct header {
+/* Up to version 4.19; a kind is one more there. */
+struct first_header {
     unsigned hits : 24, id : 24, shape : 5, type : 2, attribute : 4, overflow : 1, reserved : 4;
 } __attribute__((packed));
-struct operands {
+struct first_operands {
     uint64_t values[2], upper[2];
 } __attribute__((packed));
-struct call {
+struct first_call {
     struct {
         uint8_t bytes[CALL_BYTES], count;
     } arguments[2];
 } __attribute__((packed));
-struct map {
-    struct header headers[ROWS];
+struct first_map {
+    struct first_header headers[ROWS];
     union {
-        struct operands operands[LOGGED];
-        struct call calls[CALLS_LOGGED];
+        struct first_operands operands[LOGGED];
+        struct first_call calls[CALLS_LOGGED];
     } rows[ROWS];
 };
-_Static_assert(sizeof(struct header) == 8 && sizeof(struct operands) == 32 && sizeof(struct call) == 64, "cmplog.h");
 
-static struct map *map;
+/* From version 4.20 on. */
+struct second_header {
+    unsigned hits : 6, shape : 5, type : 1, attribute : 4;
+} __attribute__((packed));
+struct second_operands {
+    uint64_t values[2], upper[2], unused;
+    uint8_t more_unused[2];
+} __attribute__((packed));
+struct second_call {
+    struct {
+        uint8_t bytes[CALL_BYTES + 1], count;
+    } arguments[2];
+} __attribute__((packed));
+struct second_map {
+    struct second_header headers[ROWS];
+    union {
+        struct second_operands operands[LOGGED];
+        struct second_call calls[CALLS_LOGGED];
+    } rows[ROWS];
+};
+_Static_assert(sizeof(struct first_header) == 8 && sizeof(struct first_operands) == 32 && sizeof(struct first_call) == 64, "4.0");
+_Static_assert(sizeof(struct second_header) == 2 && sizeof(struct second_operands) == 42 && sizeof(struct second_call) == 66, "4.2");
+
+static struct first_map *first; /* one of them is NULL */
+static struct second_map *second;
 static uint32_t call_pc; /* of the call whose first instruction is next, or 0 */
 static struct {
     uint32_t number, a, b; /* a register, and what the last addition into it was of; 0: it is none */
@@ -47,36 +72,68 @@ static struct {
 
 bool mr_fuzzer_compares(void)
 {
-    map = mr_fuzzer_memory("__AFL_CMPLOG_SHM_ID", "comparisons");
-    return map != NULL;
+    size_t size_bytes = 0;
+    void *map = mr_fuzzer_memory("__AFL_CMPLOG_SHM_ID", "comparisons", &size_bytes);
+    if (map == NULL)
+        return false;
+    if (size_bytes == sizeof *first)
+        first = map;
+    else if (size_bytes == sizeof *second)
+        second = map;
+    else
+        mr_fail("AFL++'s map of comparisons has %zu bytes; versions 4.0 to 4.21 have %zu or %zu", size_bytes, sizeof *first,
+                sizeof *second);
+    return true;
 }
 
-/* The row of a place, for one more hit of a type, and the number of that hit; NULL where the place does not count. */
-static struct header *hit(uint32_t pc, unsigned type, unsigned shape, uint32_t *row, uint32_t *number)
+static uint32_t first_hit(struct first_header *header, enum kind kind, unsigned shape)
 {
-    if (!mr_counter_at(pc, row))
-        return NULL;
-    struct header *header = &map->headers[*row % ROWS];
+    unsigned type = kind + 1;
     if (header->type != type)
         header->hits = 0;
     header->type = type & 3;
     header->shape = shape & 31;
-    *number = header->hits++;
-    return header;
+    return header->hits++;
+}
+
+/* A place that is never hit is one whose hits are 0: so they do not become that again. */
+static uint32_t second_hit(struct second_header *header, enum kind kind, unsigned shape)
+{
+    if (header->type != kind)
+        header->hits = 0;
+    header->type = kind & 1;
+    header->shape = shape & 31;
+    uint32_t number = header->hits;
+    header->hits = (number == 2 * LOGGED - 1 ? LOGGED : number + 1) & 63;
+    return number;
+}
+
+/* Finds the row of a place, for one more hit of a kind, and the number of that hit; false where the place does not count. */
+static bool hit(uint32_t pc, enum kind kind, unsigned shape, uint32_t *row, uint32_t *number)
+{
+    if (!mr_counter_at(pc, row))
+        return false;
+    *row %= ROWS;
+    *number = first != NULL ? first_hit(&first->headers[*row], kind, shape) : second_hit(&second->headers[*row], kind, shape);
+    return true;
 }
 
 static void note_values(uint32_t pc, uint32_t a, uint32_t b)
 {
     uint32_t row, number;
-    if (hit(pc, OF_INSTRUCTION, 3, &row, &number) == NULL)
+    if (!hit(pc, OF_INSTRUCTION, 3, &row, &number))
         return;
-    map->rows[row].operands[number % LOGGED] = (struct operands){{a, b}, {0, 0}};
+    if (first != NULL)
+        first->rows[row].operands[number % LOGGED] = (struct first_operands){{a, b}, {0, 0}};
+    else
+        second->rows[row].operands[number % LOGGED] = (struct second_operands){.values = {a, b}};
 }
 
 /* Strings end behind their zero. */
-static uint8_t length_of(const uint8_t *bytes)
+static void note_argument(uint8_t *to, uint8_t *count, const uint8_t *bytes)
 {
-    return (uint8_t)strnlen((const char *)bytes, CALL_BYTES);
+    memcpy(to, bytes, CALL_BYTES);
+    *count = (uint8_t)(strnlen((const char *)bytes, CALL_BYTES) | 0x80);
 }
 
 static void note_call(const struct mr_state *s, uint32_t pc)
@@ -86,12 +143,16 @@ static void note_call(const struct mr_state *s, uint32_t pc)
     for (unsigned i = 0; i < 2; i++)
         if ((bytes[i] = mr_guest_bytes(GPR(s, MR_REG_A0 + i), CALL_BYTES, MR_READ)) == NULL)
             return;
-    if (memcmp(bytes[0], bytes[1], CALL_BYTES) == 0 || hit(pc, OF_CALL, CALL_BYTES - 1, &row, &number) == NULL)
+    if (memcmp(bytes[0], bytes[1], CALL_BYTES) == 0 || !hit(pc, OF_CALL, CALL_BYTES - 1, &row, &number))
         return;
-    struct call *call = &map->rows[row].calls[number % CALLS_LOGGED];
-    for (unsigned i = 0; i < 2; i++) {
-        memcpy(call->arguments[i].bytes, bytes[i], CALL_BYTES);
-        call->arguments[i].count = (uint8_t)(length_of(bytes[i]) | 0x80);
+    number %= CALLS_LOGGED;
+    for (unsigned i = 0; i < 2 && first != NULL; i++) {
+        struct first_call *call = &first->rows[row].calls[number];
+        note_argument(call->arguments[i].bytes, &call->arguments[i].count, bytes[i]);
+    }
+    for (unsigned i = 0; i < 2 && second != NULL; i++) {
+        struct second_call *call = &second->rows[row].calls[number];
+        note_argument(call->arguments[i].bytes, &call->arguments[i].count, bytes[i]);
     }
 }
 

@@ -162,7 +162,7 @@ void mr_coverage_start(void)
     if (mr_options.counters_path != NULL)
         mr_counter_map = map_file(mr_options.counters_path);
     else
-        mr_counter_map = mr_fuzzer_memory("__AFL_SHM_ID", "counters");
+        mr_counter_map = mr_fuzzer_memory("__AFL_SHM_ID", "counters", NULL);
     if (mr_counter_map == NULL)
         return;
     mr_counting = true;

@@ -13,6 +13,7 @@
 #include "mr_state.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* ---- coverage.c ---- */
@@ -28,8 +29,9 @@ const char *mr_marks_hand_on(void); /* the argument of --marks for an executed p
 /* ---- fork_server.c ---- */
 
 extern bool mr_fuzzed; /* by AFL++, which hands over its map by a variable of the environment */
-/* The shared memory that AFL++ names by a variable, a map of `what`; NULL where it names none. Fails where it cannot be had. */
-void *mr_fuzzer_memory(const char *variable, const char *what);
+/* The shared memory that AFL++ names by a variable, a map of `what`; NULL where it names none. Fails where it cannot be had.
+ * size_bytes may be NULL. */
+void *mr_fuzzer_memory(const char *variable, const char *what, size_t *size_bytes);
 const char *mr_fuzzer_cover(void); /* whose decisions it wants counted, as --cover says it */
 /* Whether it wants to know what is compared; finds the map for that. (comparisons.c) */
 bool mr_fuzzer_compares(void);

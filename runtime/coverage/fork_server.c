@@ -34,7 +34,7 @@ enum { WORDS = MR_FUZZER_WORDS, ANSWERS };
 
 bool mr_fuzzed;
 
-void *mr_fuzzer_memory(const char *variable, const char *what)
+void *mr_fuzzer_memory(const char *variable, const char *what, size_t *size_bytes)
 {
     const char *text = mr_fuzzed ? secure_getenv(variable) : NULL;
     uint32_t number;
@@ -43,6 +43,9 @@ void *mr_fuzzer_memory(const char *variable, const char *what)
     void *shared = shmat((int)number, NULL, 0);
     if (shared == (void *)-1)
         mr_fail("AFL++'s map of %s (%s=%s) cannot be had: %s", what, variable, text, strerror(errno));
+    struct shmid_ds status;
+    if (size_bytes != NULL && shmctl((int)number, IPC_STAT, &status) == 0)
+        *size_bytes = status.shm_segsz;
     return shared;
 }
 

@@ -114,7 +114,7 @@ static void find_registers(void)
     address_register = register_named(text, length);
     if (text[length] == ',')
         size_register = register_named(text + length + 1, strlen(text + length + 1));
-    shared = mr_fuzzer_memory("__AFL_SHM_FUZZ_ID", "inputs");
+    shared = mr_fuzzer_memory("__AFL_SHM_FUZZ_ID", "inputs", NULL);
     if (shared == NULL)
         mr_fail("MIPSREC_FUZZ_BUFFER wants inputs in shared memory (__AFL_SHM_FUZZ_ID), as afl-fuzz and `afl-showmap -i DIR` have them");
 }

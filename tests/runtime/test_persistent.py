@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import struct
 import subprocess
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from mipsrec import pipeline
 from tests.support.compiled import ORDERS, OUT, compile_guest
-from tests.support.fork_server import fork_server
+from tests.support.fork_server import Shared, fork_server
 from tests.support.paths import GUESTS
 from tests.support.tiers import BASELINE, INTERPRETED
 from tests.support.tools import need
@@ -94,6 +95,42 @@ def test_descriptors(target: Target) -> None:
         used = [int(path.name) for path in Path(f"/proc/{server.process.pid}/fd").iterdir()]
         assert len(used) > 6 and max(used) < 256
         assert [server.run(b"D")[0] for _ in range(3)] == [STOPPED] * 3 and len(set(server.made)) == 1
+
+
+COMPARED_ROWS = 65536
+FORMS = {"4.0": (8, 32, 24), "4.21": (2, 42, 6)}
+"""Of AFL++'s include/cmplog.h, by version: bytes of a header, and of a comparison's operands, 32 of which a row has;
+bits of the hits, the lowest of a header."""
+
+
+@pytest.mark.parametrize("version", FORMS)
+def test_comparisons(target: Target, version: str) -> None:
+    """Both forms of the map have the values; a place that was often compared is not taken for one that never was."""
+    header_bytes, operands_bytes, bits = FORMS[version]
+    head, row = COMPARED_ROWS * header_bytes, 32 * operands_bytes
+    with Shared(head + COMPARED_ROWS * row) as compared:
+        wishes = target.settings(**BUFFER, __AFL_CMPLOG_SHM_ID=str(compared.number))
+        with fork_server(*target.words("interpreted"), shares_inputs=True, **wishes) as server:
+            for turn in range(1, 70):
+                assert server.run(b"ABC")[0] == STOPPED
+                if turn not in (1, 64, 65):
+                    continue
+                content = compared.content()
+                headers = (content[at : at + header_bytes] for at in range(0, head, header_bytes))
+                hits = [int.from_bytes(header, "little") & (1 << bits) - 1 for header in headers]
+                hit = [at for at, count in enumerate(hits) if count]
+                rows = (content[head + row * at : head + row * (at + 1)] for at in hit)
+                values = {struct.unpack("QQ", one[:16]) for one in rows}
+                assert (ord("A"), ord("B")) in values or (ord("B"), ord("A")) in values
+
+
+def test_no_form_of_the_map(target: Target) -> None:
+    """A map of another size is no map of comparisons that is known."""
+    with Shared(4096) as compared:
+        wishes = target.settings(**BUFFER, __AFL_CMPLOG_SHM_ID=str(compared.number))
+        server = fork_server(*target.words("interpreted"), shares_inputs=True, **wishes)
+        with pytest.raises(EOFError, match="map of comparisons has 4096 bytes"), server:
+            pass
 
 
 def test_counts_and_times(target: Target) -> None:

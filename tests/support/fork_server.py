@@ -23,11 +23,15 @@ _INPUT_BYTES = 4 + (1 << 20)
 _SHARES_INPUTS = 0x80000001 | 0x01000000
 """What a server says that wants inputs in shared memory (FS_OPT_ of AFL++'s types.h)."""
 
+_COMPARES = 0x80000001 | 0x02000000
+"""What a server says that fills a map of comparisons."""
+
 
 class Shared:
     """System V shared memory, as long as a `with` lasts."""
 
     def __init__(self, size_bytes: int) -> None:
+        self.size_bytes = size_bytes
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._libc.shmat.restype = ctypes.c_void_p
         self.number = self._libc.shmget(_IPC_PRIVATE, size_bytes, _OWN)
@@ -36,6 +40,10 @@ class Shared:
 
     def __enter__(self) -> Shared:
         return self
+
+    def content(self) -> bytes:
+        """Return the bytes that it has."""
+        return ctypes.string_at(self.address, self.size_bytes)
 
     def __exit__(self, *_: object) -> None:
         self._libc.shmdt(ctypes.c_void_p(self.address))
@@ -56,9 +64,9 @@ class ForkServer:
         self._counters = counters
         self._inputs = inputs
 
-    def greet(self, shares_inputs: bool) -> None:
+    def greet(self, shares_inputs: bool, compares: bool) -> None:
         """Hear what the server is, and answer if it wants an answer."""
-        assert self.hear() == (_SHARES_INPUTS if shares_inputs else 0)
+        assert self.hear() == (_SHARES_INPUTS if shares_inputs else 0) | (_COMPARES if compares else 0)
         if shares_inputs:
             os.write(self._words, struct.pack("I", _SHARES_INPUTS))
 
@@ -115,7 +123,7 @@ def fork_server(
             os.close(answers[1])
             server = ForkServer(process, words[1], answers[0], counters, inputs)
             try:
-                server.greet(shares_inputs)
+                server.greet(shares_inputs, "__AFL_CMPLOG_SHM_ID" in variables)
                 yield server
             finally:
                 os.close(words[1])
