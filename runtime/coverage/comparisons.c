@@ -1,11 +1,12 @@
 /* What a program compares, for AFL++'s CMPLOG: it looks for these values in the input, and puts in what they were compared
  * with.
  *
- * AFL++ starts a second fork server for that, with another map in shared memory. That has one of two forms of
- * its include/cmplog.h, which differ in size. All of that one's code is interpreted. A comparison is a beq or bne of two registers, a slt, or an xor,
- * which compilers make of equality as a value, and of all equality in MIPS16e code. They also add what is to be zero then, and ask
- * whether the sum is: `addu; sltiu 1`. Or it is a call whose first two arguments are addresses of bytes that differ, as of memcmp.
- * Those of files that do not count (coverage.c) are left out.
+ * AFL++ starts a second fork server for that, with another map in shared memory. That has one of two forms of its
+ * include/cmplog.h, which differ in size. All of that one's code is interpreted. A comparison is a beq or bne of two
+ * registers, a slt, or an xor, which compilers make of equality as a value, and of all equality in MIPS16e code. They
+ * also add what is to be zero then, and ask whether the sum is: `addu; sltiu 1`. Or it is a call whose first two
+ * arguments are addresses of bytes that differ, as of memcmp. Those of files that do not count (coverage.c) are left
+ * out.
  */
 #include "coverage/coverage.h"
 
@@ -60,8 +61,10 @@ struct second_map {
         struct second_call calls[CALLS_LOGGED];
     } rows[ROWS];
 };
-_Static_assert(sizeof(struct first_header) == 8 && sizeof(struct first_operands) == 32 && sizeof(struct first_call) == 64, "4.0");
-_Static_assert(sizeof(struct second_header) == 2 && sizeof(struct second_operands) == 42 && sizeof(struct second_call) == 66, "4.2");
+_Static_assert(sizeof(struct first_header) == 8 && sizeof(struct first_operands) == 32 && sizeof(struct first_call) == 64,
+               "4.0");
+_Static_assert(sizeof(struct second_header) == 2 && sizeof(struct second_operands) == 42 && sizeof(struct second_call) == 66,
+               "4.2");
 
 static struct first_map *first; /* one of them is NULL */
 static struct second_map *second;

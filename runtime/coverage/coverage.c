@@ -3,7 +3,8 @@
  * --cover names the files that count, with commas between: `program`, `all`, names of libraries, and ranges of guest addresses
  * as 0x401000-0x402000. `libz.so.1` is also libz.so.1.2.13, to which it is a link (mipsrec/counters.py has the same rule).
  * Recompiled code counts or does not as a whole. So of a file that counts, only code with counters is used, and of one that
- * counts in ranges alone none: the baseline tier knows them.
+ * counts in ranges alone none: the baseline tier knows them. A fuzzer may name what does not count, in the same words. That goes
+ * before what counts, and no code with counters is used of a file of which a part does not.
  */
 #include "coverage/coverage.h"
 
@@ -27,12 +28,14 @@
 
 #define MOST_RANGES 64u
 
-static struct range {
-    uint32_t low, high;
-} ranges[MOST_RANGES];
-static unsigned range_count;
-static bool counts_all, counts_program;
-static char names[4096]; /* of libraries, with a comma behind each */
+static struct words {
+    struct range {
+        uint32_t low, high;
+    } ranges[MOST_RANGES];
+    unsigned range_count;
+    bool all, program;
+    char names[4096]; /* of libraries, with a comma behind each */
+} chosen, excluded;
 
 /* ---- what counts ---- */
 
@@ -42,48 +45,49 @@ static bool looks_like_range(const char *word)
     return strchr(word, '-') != NULL && word[strspn(word, "0123456789abcdefABCDEFx-")] == 0;
 }
 
-static bool parse_range(const char *word)
+static bool parse_range(struct words *words, const char *word)
 {
     char low[16];
     const char *dash = strchr(word, '-');
     size_t length = dash != NULL ? (size_t)(dash - word) : sizeof low;
-    if (length >= sizeof low || range_count == MOST_RANGES)
+    if (length >= sizeof low || words->range_count == MOST_RANGES)
         return false;
     memcpy(low, word, length);
     low[length] = 0;
-    struct range *range = &ranges[range_count];
+    struct range *range = &words->ranges[words->range_count];
     if (!mr_parse_address(low, &range->low) || !mr_parse_address(dash + 1, &range->high) || range->low >= range->high)
         return false;
-    range_count++;
+    words->range_count++;
     return true;
 }
 
-static void parse(const char *text)
+static void parse(struct words *words, const char *option, const char *text)
 {
-    char words[sizeof names - 1], *rest = words;
-    if (strlen(text) >= sizeof words)
-        mr_fail("--cover: more than %zu bytes", sizeof words - 1);
-    strcpy(words, text);
+    char copy[sizeof words->names - 1], *rest = copy;
+    if (strlen(text) >= sizeof copy)
+        mr_fail("%s: more than %zu bytes", option, sizeof copy - 1);
+    strcpy(copy, text);
     for (char *word; (word = strsep(&rest, ",")) != NULL;) {
-        counts_all |= strcmp(word, "all") == 0;
-        counts_program |= strcmp(word, "program") == 0;
-        if (looks_like_range(word) ? !parse_range(word) : strchr(word, '/') != NULL || strncmp(word, "0x", 2) == 0)
-            mr_fail("--cover: '%s' is neither program nor all, no name of a library without its folder, and no range of "
-                    "addresses such as 0x401000-0x402000", word);
-        if (*word != 0 && !looks_like_range(word))
-            strcat(strcat(names, word), ",");
+        words->all |= strcmp(word, "all") == 0;
+        words->program |= strcmp(word, "program") == 0;
+        bool range = looks_like_range(word);
+        if (range ? !parse_range(words, word) : strchr(word, '/') != NULL || strncmp(word, "0x", 2) == 0)
+            mr_fail("%s: '%s' is neither program nor all, no name of a library without its folder, and no range of addresses "
+                    "such as 0x401000-0x402000", option, word);
+        if (*word != 0 && !range)
+            strcat(strcat(words->names, word), ",");
     }
-    if (*names == 0 && range_count == 0)
-        mr_fail("--cover names nothing; write program, all, names of libraries or ranges of addresses");
+    if (*words->names == 0 && words->range_count == 0)
+        mr_fail("%s names nothing; write program, all, names of libraries or ranges of addresses", option);
 }
 
 /* The program is the first file that has code. */
-static bool file_counts(unsigned number, const struct mr_code_file *file)
+static bool has_file(const struct words *words, unsigned number, const struct mr_code_file *file)
 {
-    if ((number == 1 && counts_program) || counts_all)
+    if ((number == 1 && words->program) || words->all)
         return true;
     const char *slash = strrchr(file->path, '/'), *name = slash != NULL ? slash + 1 : file->path;
-    for (const char *word = names; *word != 0; word += strcspn(word, ",") + 1) {
+    for (const char *word = words->names; *word != 0; word += strcspn(word, ",") + 1) {
         size_t length = strcspn(word, ",");
         if (strncmp(word, name, length) == 0 && (name[length] == 0 || name[length] == '.'))
             return true;
@@ -91,20 +95,20 @@ static bool file_counts(unsigned number, const struct mr_code_file *file)
     return false;
 }
 
-static bool in_ranges(uint32_t pc)
+static bool has_pc(const struct words *words, uint32_t pc)
 {
-    for (unsigned i = 0; i < range_count; i++)
-        if (pc >= ranges[i].low && pc < ranges[i].high)
+    for (unsigned i = 0; i < words->range_count; i++)
+        if (pc >= words->ranges[i].low && pc < words->ranges[i].high)
             return true;
     return false;
 }
 
 /* Whether a range has code of a file. */
-static bool is_in_ranges(const struct mr_code_file *file)
+static bool has_part(const struct words *words, const struct mr_code_file *file)
 {
     uint32_t to_guest = file->bias + file->delta;
-    for (unsigned i = 0; i < range_count; i++)
-        if (ranges[i].low < file->code_high + to_guest && ranges[i].high > file->code_low + to_guest)
+    for (unsigned i = 0; i < words->range_count; i++)
+        if (words->ranges[i].low < file->code_high + to_guest && words->ranges[i].high > file->code_low + to_guest)
             return true;
     return false;
 }
@@ -113,28 +117,31 @@ bool mr_counter_at(uint32_t pc, uint32_t *counter)
 {
     static _Thread_local struct {
         unsigned number;
-        bool counts;
+        bool chosen, excluded;
     } last;
     unsigned number = mr_code_file_number(pc);
     const struct mr_code_file *file = mr_code_file(number);
     if (file == NULL) {
         *counter = mr_counter_place(0, pc);
-        return counts_all || in_ranges(pc);
+        return (chosen.all || has_pc(&chosen, pc)) && !excluded.all && !has_pc(&excluded, pc);
     }
     if (last.number != number) {
         last.number = number;
-        last.counts = file_counts(number, file);
+        last.chosen = has_file(&chosen, number, file);
+        last.excluded = has_file(&excluded, number, file);
     }
     *counter = mr_counter_place(file->counter_seed, pc - file->delta);
-    return last.counts || in_ranges(pc);
+    return (last.chosen || has_pc(&chosen, pc)) && !last.excluded && !has_pc(&excluded, pc);
 }
 
 enum mr_code_kind mr_code_kind_of(unsigned number)
 {
     const struct mr_code_file *file = mr_code_file(number);
-    if (!mr_counting || file == NULL)
+    if (!mr_counting || file == NULL || has_file(&excluded, number, file))
         return MR_PLAIN_CODE;
-    return file_counts(number, file) ? MR_COUNTING_CODE : is_in_ranges(file) ? MR_NO_CODE : MR_PLAIN_CODE;
+    if (has_file(&chosen, number, file))
+        return has_part(&excluded, file) ? MR_NO_CODE : MR_COUNTING_CODE;
+    return has_part(&chosen, file) ? MR_NO_CODE : MR_PLAIN_CODE;
 }
 
 /* ---- the map ---- */
@@ -175,7 +182,9 @@ void mr_coverage_start(void)
         mr_options.engine_interp = true;
         mr_baseline_on = false;
     }
-    parse(mr_options.cover != NULL ? mr_options.cover : mr_fuzzed ? mr_fuzzer_cover() : "program");
+    parse(&chosen, "--cover", mr_options.cover != NULL ? mr_options.cover : mr_fuzzed ? mr_fuzzer_cover() : "program");
+    if (mr_fuzzed && mr_fuzzer_cover_not() != NULL)
+        parse(&excluded, MR_FUZZER_COVER_NOT, mr_fuzzer_cover_not());
 }
 
 void mr_coverage_unread(void)

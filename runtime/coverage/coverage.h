@@ -33,6 +33,8 @@ extern bool mr_fuzzed; /* by AFL++, which hands over its map by a variable of th
  * size_bytes may be NULL. */
 void *mr_fuzzer_memory(const char *variable, const char *what, size_t *size_bytes);
 const char *mr_fuzzer_cover(void); /* whose decisions it wants counted, as --cover says it */
+#define MR_FUZZER_COVER_NOT "AFL_QEMU_EXCLUDE_RANGES"
+const char *mr_fuzzer_cover_not(void); /* the same of what is not to count, or NULL */
 /* Whether it wants to know what is compared; finds the map for that. (comparisons.c) */
 bool mr_fuzzer_compares(void);
 enum { MR_FUZZER_WORDS = 198 }; /* the descriptor of the fuzzer's words; answers go to the next one */

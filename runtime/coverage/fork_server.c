@@ -55,6 +55,11 @@ const char *mr_fuzzer_cover(void)
     return chosen != NULL ? chosen : secure_getenv("AFL_INST_LIBS") != NULL ? "all" : "program";
 }
 
+const char *mr_fuzzer_cover_not(void)
+{
+    return secure_getenv(MR_FUZZER_COVER_NOT);
+}
+
 void mr_fork_server_start(void)
 {
     if (!mr_fuzzed)

@@ -149,6 +149,27 @@ def test_fork_server(known: tuple[Counting, int], way: str, tmp_path: Path) -> N
             assert ended == status and later and sum(map(bool, found)) == 2  # the call, and `never`
 
 
+@pytest.mark.parametrize("way", ("interpreted", "baseline"))
+def test_excluded(known: tuple[Counting, int], way: str) -> None:
+    """What a fuzzer excludes does not count, whatever it has chosen; the rest counts as before."""
+    counting, _ = known
+    at = {symbol.name: symbol.address for symbol in counting.guest.image.symbols}
+    called = f"0x{at['called']:x}-0x{at['by_table']:x}"
+    fuzzed = [*counting.words(way), "--qemu", "afl-qemu-trace", "--", counting.program]
+    maps = {}
+    for excluded in ("nothing", called, f"other.so,{called}", "program", "all"):
+        with fork_server(*fuzzed, AFL_INST_LIBS="1", AFL_QEMU_EXCLUDE_RANGES=excluded) as server:
+            maps[excluded] = server.run()[1]
+    left = [a - b for a, b in zip(maps["nothing"], maps[called], strict=True)]
+    assert sum(left) == 2 and min(left) == 0 and maps[f"other.so,{called}"] == maps[called]
+    assert not any(maps["program"]) and not any(maps["all"])
+    with (
+        pytest.raises(EOFError, match="AFL_QEMU_EXCLUDE_RANGES: '0x400000' is neither"),
+        fork_server(*fuzzed, AFL_QEMU_EXCLUDE_RANGES="0x400000"),
+    ):
+        pass
+
+
 def test_inherited_code(known: tuple[Counting, int]) -> None:
     """What processes translate the fork server has for the next ones, also of what runs a few times in each."""
     counting, end = known
