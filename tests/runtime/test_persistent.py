@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 from mipsrec import pipeline
 from tests.support.compiled import ORDERS, OUT, compile_guest
 from tests.support.fork_server import Shared, fork_server
-from tests.support.paths import GUESTS
+from tests.support.paths import GUESTS, ROOT
 from tests.support.tiers import BASELINE, INTERPRETED
 from tests.support.tools import need
 
@@ -158,6 +159,19 @@ def test_wrong_wishes(target: Target, more: dict[str, str], said: str) -> None:
     settings = os.environ | target.settings() | {"__AFL_SHM_ID": ""} | more
     result = subprocess.run(target.words("interpreted"), env=settings, capture_output=True, text=True, timeout=60)
     assert result.returncode != 0 and said in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_client_for_measurements(target: Target, tmp_path: Path) -> None:
+    """The client that speeds are measured with gets inputs done, in both ways."""
+    (tmp_path / "input").write_bytes(b"BA")
+    client = tmp_path / "client"
+    subprocess.run(["cc", "-O2", "-Wall", "-Werror", ROOT / "tests/support/fuzz_client.c", "-o", client], check=True)
+    for way, settings in (("memory", target.settings(**BUFFER)), ("file", {})):
+        words = [client, "0.2", way, tmp_path / "input", "--", *target.words("recompiled")]
+        result = subprocess.run(words, env=os.environ | settings, capture_output=True, text=True, timeout=60)
+        said = re.fullmatch(r"(\d+) inputs/s, (\d+) processes, 0 crashes\n", result.stdout)
+        assert result.returncode == 0 and said is not None, result
+        assert int(said[1]) > 10 and (way == "memory") == (int(said[2]) < int(said[1]) / 100)
 
 
 def test_campaign(target: Target, host: Path, tmp_path: Path) -> None:
