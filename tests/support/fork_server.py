@@ -98,8 +98,9 @@ class ForkServer:
 
 @contextmanager
 def fork_server(
-    *command: str | Path, ignores_children: bool = False, shares_inputs: bool = False, **variables: str
-) -> Iterator[ForkServer]:
+    *command: str | Path, ignores_children: bool = False, shares_inputs: bool = False, stdin: int = subprocess.DEVNULL,
+    **variables: str,
+) -> Iterator[ForkServer]:  # fmt: skip
     """Start a command as AFL++ does, with more variables in its environment; ends it afterwards.
 
     `ignores_children`: the command begins with SIGCHLD ignored. `shares_inputs`: it is to ask for inputs in shared
@@ -117,7 +118,7 @@ def fork_server(
         numbers = {"__AFL_SHM_ID": str(counters.number), "__AFL_SHM_FUZZ_ID": str(inputs.number)}
         with subprocess.Popen(
             [*map(str, command)], env=os.environ | numbers | variables, preexec_fn=take_descriptors, close_fds=False,
-            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            stdin=stdin, stderr=subprocess.PIPE,
         ) as process:  # fmt: skip
             os.close(words[0])
             os.close(answers[1])
