@@ -67,6 +67,6 @@ class Counters:
         writer = self._writer
         before = writer.value(f"load volatile i8, {_POINTER} {pointer}")
         more = writer.value(f"add i8 {before}, 1")
-        is_over = writer.value(f"icmp eq i8 {more}, 0")
+        is_over = writer.value(f"icmp eq i8 {before}, -1")  # a carry; of `more` and 0 LLVM makes a maximum with 1
         carry = writer.value(f"zext i1 {is_over} to i8")
         writer.void(f"store volatile i8 {writer.value(f'add i8 {more}, {carry}')}, {_POINTER} {pointer}")
