@@ -99,42 +99,42 @@ def _branch(machine: StencilMachine, flag: str, taken: bool) -> None:
 
 
 def _jump(machine: StencilMachine, entry: Entry, instruction: object) -> None:
-    """Go to the code of an address, or to the host where there is none, a signal waits, or it is misaligned."""
+    """Go to the code of an address, which is likely one of MIPS32 code."""
     assert entry.row is not None and entry.row.condition is not None
-    target = text(entry.row.condition(machine.operations, cast(Instruction, instruction)))
-    machine.state.set_word("pc", target)
-    low = machine.writer.value(f"and i32 {target}, 3")
-    _go_by_table(machine, low, "translated", "i8", target)
+    _go_to_code(machine, text(entry.row.condition(machine.operations, cast(Instruction, instruction))), False)
 
 
-def _jump16(machine: StencilMachine) -> None:
-    """Do the same for an address of MIPS16e code; other addresses are the host's matter."""
-    target = text(machine.registers.gpr("rs"))
-    machine.state.set_word("pc", target)
-    flipped = machine.writer.value(f"xor i32 {target}, 1")  # bit 0, and those above the user's half, must be 0 then
-    other = machine.writer.value(f"and i32 {flipped}, {1 | -1 << 31}")
-    _go_by_table(machine, other, "translated16", "i16", flipped)
+def _go_to_code(machine: StencilMachine, target: str, is_mips16_likely: bool) -> None:
+    """Go to the code of an address, or to the host where there is none, a signal waits, or it is misaligned.
 
-
-def _go_by_table(machine: StencilMachine, other: str, table: str, unit: str, index: str) -> None:
-    """Go to the code that a table of the state has so many units behind its start.
-
-    Where `other` is not 0, or a signal waits, go to the host.
+    Either kind of code may go to the other.
     """
     machine.goes_on = False
-    writer = machine.writer
-    wait = writer.value(f"or i32 {other}, {machine.state.word('signalled')}")
-    there, look = writer.fresh_label(), writer.fresh_label()
-    writer.void(f"br i1 {writer.value(f'icmp ne i32 {wait}, 0')}, label %{there}, label %{look}, {UNLIKELY}")
-    writer.label(there)
+    machine.state.set_word("pc", target)
+    for is_mips16 in (is_mips16_likely, not is_mips16_likely):
+        _go_by_table(machine, target, is_mips16)
     _go_to(machine, "@leave_there")
+
+
+def _go_by_table(machine: StencilMachine, target: str, is_mips16: bool) -> None:
+    """Go by the table of a kind of code, where the address is of that kind and nothing waits. Else go on."""
+    writer = machine.writer
+    # bit 0 of an index of halves, and those above the user's half, must be 0; of MIPS32 code the low two bits
+    index = writer.value(f"xor i32 {target}, 1") if is_mips16 else target
+    wrong = writer.value(f"and i32 {index}, {1 | -1 << 31 if is_mips16 else 3}")
+    any_reason = writer.value(f"or i32 {wrong}, {machine.state.word('signalled')}")
+    otherwise, look = writer.fresh_label(), writer.fresh_label()
+    writer.void(f"br i1 {writer.value(f'icmp ne i32 {any_reason}, 0')}, label %{otherwise}, label %{look}, {UNLIKELY}")
     writer.label(look)
     start, code = (
-        writer.value(f"load ptr, ptr {machine.state.pointer(field)}, {STATE_TAG}") for field in (table, "code")
+        writer.value(f"load ptr, ptr {machine.state.pointer(field)}, {STATE_TAG}")
+        for field in ("translated16" if is_mips16 else "translated", "code")
     )
+    unit = "i16" if is_mips16 else "i8"
     place = writer.value(f"getelementptr {unit}, ptr {start}, i64 {widened(writer, index)}")
     far = writer.value(f"sext i32 {writer.value(f'load i32, ptr {place}')} to i64")
     _go_to(machine, writer.value(f"getelementptr i8, ptr {code}, i64 {far}"))
+    writer.label(otherwise)
 
 
 def _perform_own(name: str, machine: StencilMachine, sample: int) -> None:
@@ -168,7 +168,7 @@ def _perform_own(name: str, machine: StencilMachine, sample: int) -> None:
         low = writer.value(f"and i32 {text(registers.gpr('rs'))}, 3")
         machine.exits.leave_if(writer.value(f"icmp ne i32 {low}, 0"))
     elif name == "jump16":
-        _jump16(machine)
+        _go_to_code(machine, text(registers.gpr("rs")), True)
     elif name == "record_word":
         machine.state.set_word("fp_word", Expression(_WORD_SAMPLES[sample], "word"))
     else:
