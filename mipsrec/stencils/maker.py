@@ -103,6 +103,8 @@ def make_stencils(advance: Callable[[float], None]) -> Stencils:
     ((_, code),) = results(lambda text: _compiled([text]), [glue()], 1)
     in_order = [stencils for start in sorted(found) for stencils in found[start]]
     groups = [Group(entry, stencils) for entry, stencils in zip(everything, in_order, strict=True)]
+    missing = [group.entry.name for group in groups if group.entry.row is None and None in group.stencils]
+    assert not missing, f"the translator needs all stencils of its own operations: {missing}"
     return Stencils(groups, code["enter"][0], code["leave_all"][0])
 
 

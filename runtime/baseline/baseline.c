@@ -119,8 +119,11 @@ static void forget_stale(const struct mr_state *s, uint32_t pc)
     mr_unlock();
 }
 
+static uint64_t entries; /* for --stats; threads may lose some */
+
 bool mr_baseline_run(struct mr_state *s, uint32_t pc)
 {
+    entries++;
     uint32_t before = mr_code_enter(), outcome = MR_PERFORM;
     const uint8_t *code = mr_code_of(s, pc);
     s->pc = pc;
@@ -157,7 +160,7 @@ uint32_t mr_baseline_guest_pc(uintptr_t host_pc)
 void mr_baseline_report(void)
 {
     if (mr_baseline_on)
-        mr_print_error("mipsrec-host: translated %llu instructions in %llu units to %llu bytes\n",
+        mr_print_error("mipsrec-host: translated %llu instructions in %llu units to %llu bytes, entered them %llu times\n",
                        (unsigned long long)mr_baseline_counts.instructions, (unsigned long long)mr_baseline_counts.units,
-                       (unsigned long long)mr_baseline_counts.code_bytes);
+                       (unsigned long long)mr_baseline_counts.code_bytes, (unsigned long long)entries);
 }

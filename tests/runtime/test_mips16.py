@@ -189,6 +189,43 @@ def test_frames_below_an_unwound_one_stay(host: Path, tmp_path: Path, order: str
     assert int(interpreted[1]) - int(interpreted[0]) < 200 * 20
 
 
+CALLS_BY_REGISTERS = """
+#define SHORT __attribute__((mips16, noinline))
+#define LONG __attribute__((nomips16, noinline))
+int printf(const char *, ...);
+int atoi(const char *);
+LONG static unsigned long_leaf(unsigned a) { return a * 31; }
+SHORT static unsigned short_leaf(unsigned a) { return a ^ 33; }
+static unsigned (*volatile leaves[])(unsigned) = {long_leaf, short_leaf};
+LONG static unsigned long_calls(unsigned a) { return leaves[a & 1](a) + leaves[~a & 1](a); }
+SHORT static unsigned short_calls(unsigned a) { return leaves[a & 1](a) + leaves[~a & 1](a); }
+static unsigned (*volatile callers[])(unsigned) = {long_calls, short_calls};
+int main(int count, char **words)
+{
+    unsigned sum = 1;
+    for (int i = atoi(words[1]); i > 0; i--)
+        sum = sum * 31 + callers[i & 1](sum);
+    printf("%08x\\n", sum);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("kind", ("-mips16", "-mno-mips16"))
+@pytest.mark.parametrize("order", ORDERS)
+def test_register_calls_stay_in_the_baseline_tier(host: Path, tmp_path: Path, order: str, kind: str) -> None:
+    """Code of either kind goes to the other without the host, by `jalr` there and by the return."""
+    guest = compile_guest(tmp_path, order, CALLS_BY_REGISTERS, "-static", kind, "-fno-pic", "-mno-abicalls")
+    entered = []
+    for rounds in ("2000", "6000"):
+        expected = printed_alone(need(QEMU[order], "qemu-user"), guest, rounds)
+        command = [host, *BASELINE["baseline"], "--stats", guest, rounds]
+        result = subprocess.run(command, capture_output=True, text=True)
+        assert (result.returncode, result.stdout) == (0, expected), result
+        entered += re.findall(r"entered them (\d+) times", result.stderr)
+    assert int(entered[1]) - int(entered[0]) < 400  # of some 12,000 calls between both kinds
+
+
 def test_report(host: Path, tmp_path: Path) -> None:
     """--report shows the halves, and the MIPS32 instruction that does the same."""
     options = ("-nostdlib", "-static", "-mno-abicalls", "-fno-pic")
