@@ -160,7 +160,7 @@ static bool jump(struct mr_writer *w, const struct mr_row *row, uint32_t word, u
     link_to(w, link_register(row, word), pc);
     mark_slot(w, pc);
     mr_emit_instruction(w, mr_word_at(w, mr_next_pc(pc)), pc, false);
-    mr_emit_way(w, (mr_next_pc(pc) & 0xf0000000u) | (word & 0x03ffffffu) << 2, pc);
+    mr_emit_way(w, (mr_next_pc(pc) & 0xf0000000u) | (word & 0x03ffffffu) << 2 | mr_is_jalx(word), pc);
     return true;
 }
 
