@@ -39,11 +39,15 @@ void mr_baseline_several_threads(void)
     mr_code_shared = true;
 }
 
+/* A fork server makes processes outside of any run: then this thread is no user. */
 void mr_baseline_forked(void)
 {
+    const struct mr_code_user *user = users;
+    while (user != NULL && user != &mr_code_user)
+        user = user->next;
     mr_code_shared = false;
     mr_code_user.next = NULL;
-    users = &mr_code_user;
+    users = user != NULL ? &mr_code_user : NULL;
 }
 
 void mr_baseline_abandoned(void)

@@ -6,8 +6,8 @@
  *     MIPSREC_FUZZ_BUFFER        registers, as `a0,a1`: the first has the address of the input then, the second its size
  *
  * The function returns to an address where no code can be (run/run.h). Registers are for each input as they were for the first.
- * With a buffer the input comes by memory that is shared with the fuzzer, and no file is read. A process that has mapped
- * memory, or given it back, ends instead of going on, so that the next input gets a new one.
+ * With a buffer the input comes by memory that is shared with the fuzzer, and no file is read. A process that has lost the
+ * buffer, or whose mappings are others where memory is to be as before, ends instead of going on: the next input gets a new one.
  *
  * Programs of AFL++ stop themselves behind each input. Their fork server waits for that, tells the fuzzer, and has them go on.
  * Here the process says itself that it had stopped, and hears of the next input: no other process is woken. The fork server
@@ -174,6 +174,15 @@ static void make_buffer(void)
         mr_fail("no memory for the fuzzer's inputs: %u bytes", MOST_INPUT_BYTES);
 }
 
+/* The program may have unmapped it, or made it read-only. */
+static bool has_buffer(void)
+{
+    for (uint32_t at = 0; shared != NULL && at < MOST_INPUT_BYTES; at += MR_PAGE_BYTES)
+        if ((mr_pages[(buffer + at) / MR_PAGE_BYTES] & MR_WRITE) == 0)
+            return false;
+    return true;
+}
+
 /* ---- the loop ---- */
 
 static void restore_registers(struct mr_state *s, const struct mr_state *before)
@@ -203,7 +212,7 @@ void mr_persistent_loop(struct mr_state *s)
         *turn = RUNS;
         place_input(s);
         mr_run_outermost(s, function, MR_RETURN_PC);
-        if (i + 1 >= most_inputs || !mr_snapshot_restore() || getpid() != self)
+        if (i + 1 >= most_inputs || !mr_snapshot_restore() || !has_buffer() || getpid() != self)
             _exit(0);
         restore_registers(s, &before);
         await_input();

@@ -1,6 +1,6 @@
-/* parse() looks at bytes in memory, and faults where they begin with "BUG", or are "?" and it was called before. It ends the process
- * at "X", and maps memory at "M" and at "U", where it unmaps it. At "D" it makes
- * descriptors, and ends with status 9 where it gets other ones. main() has it parse what standard input has. */
+/* parse() looks at bytes in memory, and faults where they begin with "BUG", or are "?" and it was called before. It ends the
+ * process at "X", and maps memory at "M" and at "U", where it unmaps it. At "D" it makes descriptors, and ends with status 9
+ * where it gets other ones. At "P" its input becomes read-only. main() has it parse what standard input has. */
 #include "out.h"
 
 static volatile int calls;
@@ -35,6 +35,8 @@ __attribute__((noinline)) int parse(const unsigned char *text, unsigned size_byt
         for (long fd = 200; fd < 210; fd++)
             if (call(4063, 2, fd, 0, 0) != fd)
                 call(4001, 9, 0, 0, 0);
+    if (size_bytes > 0 && text[0] == 'P')
+        call(4125, (long)text, 65536, 1, 0);
     calls++;
     scratch[2 * 65536] = 1;
     return (int)sum;

@@ -16,11 +16,12 @@ import pytest
 
 from mipsrec import pipeline
 from mipsrec.counters import HASH_SHIFT, MAP_BYTES, MULTIPLIER, place, seed_of
-from tests.support.compiled import BARE, ORDERS, compile_guest
+from tests.support.compiled import BARE, ORDERS, QEMU, compile_guest
 from tests.support.fork_server import fork_server
 from tests.support.paths import GUESTS, SAMPLES
 from tests.support.sampling import sampled
 from tests.support.tiers import AUTO, BASELINE, INTERPRETED
+from tests.support.tools import need
 
 FAULT = ("-Wa,--defsym,FAULT=1",)
 SIZES = {"jumptable": "200", "bitstream": "1", "replay_vm": "1", "sha256": "3", "recursion": "12"}
@@ -168,6 +169,41 @@ def test_excluded(known: tuple[Counting, int], way: str) -> None:
         fork_server(*fuzzed, AFL_QEMU_EXCLUDE_RANGES="0x400000"),
     ):
         pass
+
+
+CHANGING = """
+#include <sys/cachectl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(void)
+{
+    unsigned sum = 0;
+    alarm(10);
+    for (unsigned turn = 0; turn < 4; turn++) {
+        unsigned *code = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        for (unsigned change = 0; change < 3; change++) {
+            code[0] = 0x03e00008; /* jr $ra */
+            code[1] = 0x24020000 | (4 * turn + change); /* li $v0 */
+            cacheflush(code, 8, BCACHE);
+            for (int i = 0; i < 100; i++)
+                sum += ((unsigned (*)(void))code)();
+        }
+        munmap(code, 4096);
+    }
+    return sum / 100;
+}
+"""
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_changing_code_behind_a_fork_server(order: str, tmp_path: Path, host: Path) -> None:
+    """Code that a program flushes and unmaps is gone, in each process, and what it writes anew runs."""
+    program = compile_guest(tmp_path, order, CHANGING, "-static", "-w")
+    qemu = [need(QEMU[order], "qemu-user"), program]
+    status = subprocess.run(qemu, timeout=60).returncode << 8
+    for way in BASELINE.values():
+        with fork_server(host, *way, "--qemu", "afl-qemu-trace", "--", program) as server:
+            assert [server.run()[0] for _ in range(4)] == [status] * 4
 
 
 def test_inherited_code(known: tuple[Counting, int]) -> None:

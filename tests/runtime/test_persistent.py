@@ -67,6 +67,13 @@ def test_many_inputs(target: Target, way: str) -> None:
     assert [counts for _, counts in alone] == [counts for _, counts in looped[:6]]
 
 
+def test_buffer_that_is_lost(target: Target) -> None:
+    """A process that can take no input any more is followed by a new one."""
+    with fork_server(*target.words("baseline"), shares_inputs=True, **target.settings(**BUFFER)) as server:
+        assert [server.run(text)[0] for text in (b"BA", b"P", b"BA", b"BA")] == [STOPPED, 0, STOPPED, STOPPED]
+        assert len(set(server.made)) == 2
+
+
 def test_server_is_not_woken(target: Target) -> None:
     """The process itself speaks to the fuzzer: it goes on while the fork server is stopped. Then it ends as ever."""
     with fork_server(*target.words("baseline"), shares_inputs=True, **target.settings(**BUFFER)) as server:
