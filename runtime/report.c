@@ -44,7 +44,7 @@ static void print_stats(void)
                    (unsigned long long)counters.dispatches,
                    (unsigned long long)counters.syscalls, (unsigned long long)counters.unknown_syscalls,
                    (unsigned long long)counters.unknown_ioctls);
-    mr_baseline_report();
+    mr_baseline_report(counters.baseline_entries);
     mr_growth_report();
     mr_modules_report();
     mr_code_files_report();

@@ -56,6 +56,7 @@ extern _Thread_local struct mr_host_thread mr_host_thread;
 struct mr_counters {
     uint64_t interpreted, interpreter_runs; /* instructions, and how often it began at one */
     uint64_t dispatches;                    /* functions called, and runs of the interpreter, by mr_run */
+    uint64_t baseline_entries;              /* runs of translated code from C */
     uint64_t syscalls, unknown_syscalls, unknown_ioctls;
 };
 extern _Thread_local struct mr_counters mr_counters;

@@ -119,11 +119,9 @@ static void forget_stale(const struct mr_state *s, uint32_t pc)
     mr_unlock();
 }
 
-static uint64_t entries; /* for --stats; threads may lose some */
-
 bool mr_baseline_run(struct mr_state *s, uint32_t pc)
 {
-    entries++;
+    mr_counters.baseline_entries++;
     uint32_t before = mr_code_enter(), outcome = MR_PERFORM;
     const uint8_t *code = mr_code_of(s, pc);
     s->pc = pc;
@@ -157,7 +155,7 @@ uint32_t mr_baseline_guest_pc(uintptr_t host_pc)
     return place != NULL ? place->pc : 0;
 }
 
-void mr_baseline_report(void)
+void mr_baseline_report(uint64_t entries)
 {
     if (mr_baseline_on)
         mr_print_error("mipsrec-host: translated %llu instructions in %llu units to %llu bytes, entered them %llu times\n",

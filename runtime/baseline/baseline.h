@@ -72,7 +72,7 @@ uint32_t mr_baseline_guest_pc(uintptr_t host_pc);
 /* Calls visit with the start of each unit that there is. */
 void mr_baseline_visit(void (*visit)(uint32_t start, void *argument), void *argument);
 
-void mr_baseline_report(void); /* for --stats */
+void mr_baseline_report(uint64_t entries); /* for --stats */
 
 /* ---- inherited.c ---- */
 

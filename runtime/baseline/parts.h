@@ -64,11 +64,11 @@ struct mr_hole {
 };
 #define MR_NO_ENTRY 0xffffu
 
-/* NULL: no row has the word, operands of it are out of range, or the guest's processor lacks it. */
 static inline bool mr_is_jalx(uint32_t word) /* a call of MIPS16e code */
 {
     return word >> 26 == 0x1d;
 }
+/* NULL: no row has the word, operands of it are out of range, or the guest's processor lacks it. */
 const struct mr_row *mr_row_of(uint32_t word);
 const struct mr_entry_point *mr_entry_point(unsigned number);
 /* The class that a register has by itself: a pin, MEMORY or ZERO. Of floating point, half: the class of the pair it is in. */

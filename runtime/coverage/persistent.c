@@ -177,10 +177,7 @@ static void make_buffer(void)
 /* The program may have unmapped it, or made it read-only. */
 static bool has_buffer(void)
 {
-    for (uint32_t at = 0; shared != NULL && at < MOST_INPUT_BYTES; at += MR_PAGE_BYTES)
-        if ((mr_pages[(buffer + at) / MR_PAGE_BYTES] & MR_WRITE) == 0)
-            return false;
-    return true;
+    return shared == NULL || mr_accessible(buffer, MOST_INPUT_BYTES, MR_WRITE);
 }
 
 /* ---- the loop ---- */

@@ -43,6 +43,7 @@ static void add_counters(struct mr_counters *sum, const struct mr_counters *more
     sum->unknown_syscalls += more->unknown_syscalls;
     sum->unknown_ioctls += more->unknown_ioctls;
     sum->dispatches += more->dispatches;
+    sum->baseline_entries += more->baseline_entries;
 }
 
 void mr_thread_enlist(void)
